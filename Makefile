@@ -1,0 +1,44 @@
+# What a newcomer types. Every target sets up what it needs, and does nothing when there is nothing to do.
+#   make demo     the whole reproduction, small, in minutes: figures in demo/results/figures
+#   make paper    the whole reproduction at the paper's scale
+#   make test     lint and tests
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(CURDIR)/$(VENV)/bin
+CORES ?= all
+
+.PHONY: demo paper test lint clean help
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n '2,4s/^# *//p' Makefile
+
+# One stamp a set of packages: set-up runs again only when what is to be installed changes.
+$(VENV)/.workflow: pyproject.toml requirements.lock
+	test -x "$(BIN)/python" || $(PYTHON) -m venv "$(VENV)"
+	"$(BIN)/python" -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[workflow]"
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.workflow
+	"$(BIN)/python" -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[dev]"
+	touch $@
+
+demo: $(VENV)/.workflow
+	mkdir -p demo
+	"$(BIN)/snakemake" --cores $(CORES) --directory demo --configfile workflow/demo.yaml --rerun-incomplete
+	@echo "The figures are in demo/results/figures:" && ls demo/results/figures/*.png
+
+paper: $(VENV)/.workflow
+	"$(BIN)/snakemake" --cores $(CORES) --rerun-incomplete
+
+lint: $(VENV)/.dev
+	"$(BIN)/ruff" check .
+	"$(BIN)/ruff" format --check .
+	"$(BIN)/snakefmt" --check Snakefile workflow/rules
+	"$(BIN)/snakemake" --lint
+
+test: lint
+	"$(BIN)/python" -m pytest
+
+clean:
+	rm -rf demo results/* .snakemake

@@ -1,0 +1,20 @@
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: f"{workflow.basedir}/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/summarise.smk"
+include: "workflow/rules/figures.smk"
+
+
+rule all:
+    default_target: True
+    """Everything: all summaries and figures of the config."""
+    input:
+        everything(),
+    localrule: True

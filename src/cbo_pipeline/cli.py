@@ -1,0 +1,192 @@
+"""The command line: one subcommand a stage. Nothing else parses arguments.
+
+Heavy modules are imported inside the commands that use them.
+"""
+
+import argparse
+import os
+import sys
+import warnings
+from pathlib import Path
+
+import cbo_pipeline
+from cbo_pipeline.errors import ConfigError, UserError
+
+# One thread a job: no result depends on the number of cores, and parallel runs do not fight for them.
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+DESCRIPTION = """\
+Reproduce "Mean-Field Model for Two-Layer Neural Networks Trained with Consensus-Based Optimization".
+
+The whole paper, or one figure of it, is made by Snakemake:
+  snakemake --cores 8                    everything
+  snakemake --cores 8 fig2               one figure
+The commands below are its stages; `train` is also pleasant by hand:
+  cbo-pipeline train --experiment sine --method cbo --seed 0 --output run.nc
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; a user's mistake becomes one line on standard error and exit code 2."""
+    for name in ONE_THREAD:
+        os.environ[name] = "1"
+    options = _parser().parse_args(arguments)
+    warnings.showwarning = _show_warning
+    try:
+        return options.command(options) or 0
+    except UserError as error:
+        print(f"cbo-pipeline: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            return 0
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"cbo-pipeline: {where}{error.strerror or error}", file=sys.stderr)
+        return 2
+
+
+def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:
+    print(f"cbo-pipeline: warning: {message}", file=sys.stderr)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="cbo-pipeline", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {cbo_pipeline.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    train = commands.add_parser("train", help="train one network ensemble and store its trajectory")
+    train.add_argument("--experiment", help="experiment of the config, such as sine")
+    train.add_argument("--method", help="method of that experiment, such as cbo or adam")
+    train.add_argument("--seed", type=int, default=0, help="seed of data, start, batches and noise (default 0)")
+    train.add_argument("--width", type=int, metavar="M", help="width M of the network (default: the config's first)")
+    train.add_argument("--particles", type=int, metavar="N", help="particles N (default: the config's first)")
+    train.add_argument("--config", action="append", default=[], metavar="FILE", help="settings laid over config.yaml")
+    train.add_argument(
+        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="other settings, such as epochs=10"
+    )
+    train.add_argument("--settings", metavar="JSON", help="the complete settings of the run, as the workflow gives them")
+    train.add_argument("--output", required=True, type=Path, help="the NetCDF file to write")
+    train.add_argument(
+        "--checkpoint", type=Path, metavar="FILE", help="where an interrupted run is kept (default: OUTPUT.checkpoint)"
+    )
+    train.add_argument(
+        "--checkpoint-seconds", type=float, default=60.0, metavar="S", help="time between checkpoints (default 60)"
+    )
+    train.set_defaults(command=_train)
+
+    summarise = commands.add_parser("summarise", help="gather the runs of one curve (a method at one M and N)")
+    summarise.add_argument("runs", nargs="+", type=Path, help="trajectories that differ in their seed alone")
+    summarise.add_argument("--output", required=True, type=Path)
+    summarise.set_defaults(command=_summarise)
+
+    join = commands.add_parser("join", help="join the curves of one experiment into one summary")
+    join.add_argument("summaries", nargs="+", type=Path, help="summaries of single curves")
+    join.add_argument("--output", required=True, type=Path)
+    join.set_defaults(command=_join)
+
+    figure = commands.add_parser("figure", help="draw one figure of the paper")
+    figure.add_argument("label", help="the figure's label, such as sine_training")
+    figure.add_argument("summaries", nargs="*", type=Path, help="summaries of the curves that it shows")
+    figure.add_argument("--output", required=True, nargs="+", type=Path, help="files to write (.pdf, .png)")
+    figure.set_defaults(command=_figure)
+
+    check = commands.add_parser("check", help="check a config and count its runs")
+    check.add_argument("--config", action="append", default=[], metavar="FILE", help="settings laid over config.yaml")
+    check.set_defaults(command=_check)
+    return parser
+
+
+def _train(options) -> int:
+    from cbo_pipeline import checkpoint, progress, trajectory
+    from cbo_pipeline.training import Interrupted, Training
+
+    run = _run_of(options)
+    kept = options.checkpoint or options.output.with_name(f"{options.output.name}.checkpoint")
+    training, remark = checkpoint.load(run, kept)
+    if remark:
+        print(remark, file=sys.stderr)
+    training = training or Training.begin(run)
+    done = training.iteration // training.batches_per_epoch
+    show = progress.Progress(str(run.name), training.history.epochs, done)
+    try:
+        with checkpoint.Keeper(kept, options.checkpoint_seconds) as keeper:
+            history = training.go_on(show, keeper)
+    except Interrupted as reason:
+        print(f"\nstopped by {reason}; the same command goes on from {kept}", file=sys.stderr)
+        return 143 if str(reason) == "SIGTERM" else 130
+    trajectory.write(trajectory.dataset(run, history), options.output)
+    kept.unlink(missing_ok=True)
+    print(_result(run, history, options.output), file=sys.stderr)
+    return 0
+
+
+def _run_of(options):
+    from cbo_pipeline.settings import Run, RunName, check_config, experiment_runs, load_config, resolve
+
+    if options.settings is not None:
+        return Run.from_json(options.settings)
+    if options.experiment is None or options.method is None:
+        raise ConfigError("--experiment and --method are needed (or --settings)")
+    config = load_config(*options.config)
+    check_config(config)
+    name = RunName(options.experiment, options.method, options.width or 1, options.particles or 1, options.seed)
+    changes = dict(_assignment(text) for text in options.set)
+    resolve(config, name, changes)  # names a wrong experiment, method or setting before anything else
+    first = experiment_runs(config, options.experiment, options.method)[0]
+    M = first.M if options.width is None else options.width
+    N = first.N if options.particles is None else options.particles
+    return resolve(config, RunName(name.experiment, name.method, M, N, name.seed), changes)
+
+
+def _assignment(text: str) -> tuple[str, object]:
+    import yaml
+
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise ConfigError(f"--set {text}: write KEY=VALUE, such as epochs=10")
+    try:
+        return key, yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise ConfigError(f"--set {text}: the value is not valid YAML") from None
+
+
+def _result(run, history, output) -> str:
+    import numpy as np
+
+    if history.diverged >= 0:
+        return f"{run.name}: no particle has a finite risk from epoch {history.diverged} on; recorded in {output}"
+    first, last = (float(np.median(history.records["risk"][e])) for e in (0, -1))
+    what = "median risk over the tasks" if history.tasks > 1 else "risk"
+    return f"{run.name}: {what} {first:.3e} at the start, {last:.3e} after {history.epochs} epochs; written to {output}"
+
+
+def _summarise(options) -> int:
+    from cbo_pipeline import summarise, trajectory
+
+    trajectory.write(summarise.summarise_curve(options.runs), options.output)
+    return 0
+
+
+def _join(options) -> int:
+    from cbo_pipeline import summarise, trajectory
+
+    trajectory.write(summarise.join([trajectory.read(p, "summary") for p in options.summaries]), options.output)
+    return 0
+
+
+def _figure(options) -> int:
+    from cbo_pipeline import figures
+
+    figures.draw(options.label, options.summaries, options.output)
+    return 0
+
+
+def _check(options) -> int:
+    from cbo_pipeline.settings import check_config, load_config, runs
+
+    config = load_config(*options.config)
+    check_config(config)
+    print(f"{sum(1 for _ in runs(config))} runs, every setting in bounds")
+    return 0

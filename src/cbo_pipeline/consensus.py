@@ -1,0 +1,52 @@
+"""The consensus point: Gibbs weights of the risks and the weighted mean of the particles."""
+
+import numpy as np
+
+from cbo_pipeline.network import Networks
+
+COLUMNS = 1 << 12  # parameters averaged together: bounds the float64 copy of the particles
+
+
+class Diverged(Exception):
+    """No particle has a finite risk: the run ends here, and is recorded as diverged."""
+
+
+def gibbs_weights(risks: np.ndarray, alpha: float) -> np.ndarray:
+    """beta of Eq. (cbo:consensus_point) for the risks (N,) or, with P tasks, (N, P): weights (P, N), float64.
+
+    The smallest risk is subtracted first, so that alpha * R may be as large as it likes. A particle whose risk
+    is not finite gets weight zero.
+    """
+    by_task = np.atleast_2d(risks.T)
+    finite = np.isfinite(by_task)
+    if not finite.any(axis=1).all():
+        raise Diverged
+    smallest = np.min(by_task, axis=1, where=finite, initial=np.inf, keepdims=True)
+    with np.errstate(over="ignore", invalid="ignore"):
+        weights = np.where(finite, np.exp(-alpha * (by_task - smallest)), 0.0)
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def weighted_mean(weights: np.ndarray, networks: Networks) -> Networks:
+    """V = sum_n beta_n theta_n of Eq. (cbo:consensus_point) for the weights (P, N): P networks.
+
+    Particles of weight zero are left out, so that one that has run off to infinity does no harm.
+    """
+    used = np.flatnonzero(weights.any(axis=0))
+    weights = np.ascontiguousarray(weights[:, used])
+    return {name: _product(weights, x[used]) for name, x in networks.items()}
+
+
+def _product(weights: np.ndarray, x):
+    """weights @ x over the first axis of x, summed in float64, in the type of x."""
+    flat = x.reshape(len(x), -1)
+    if isinstance(x, np.ndarray):
+        mean = np.empty((len(weights), flat.shape[1]), x.dtype)
+        for first in range(0, flat.shape[1], COLUMNS):
+            mean[:, first : first + COLUMNS] = weights @ flat[:, first : first + COLUMNS].astype(np.float64)
+    else:
+        import torch
+
+        factors = torch.as_tensor(weights, device=x.device)
+        mean = torch.cat([(factors @ part.double()).to(x.dtype) for part in flat.split(COLUMNS, dim=1)], dim=1)
+    return mean.reshape(len(weights), *x.shape[1:])

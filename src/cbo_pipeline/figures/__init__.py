@@ -1,0 +1,64 @@
+"""The figures of the paper, and ours. One function a figure, named by its label; one style for all.
+
+This table is read by the workflow, so it imports nothing heavy.
+"""
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cbo_pipeline.errors import UserError
+
+
+@dataclass(frozen=True)
+class Need:
+    """Curves that a figure shows: methods of an experiment (all if None), along one sweep (all if None).
+
+    The sweep ``M`` has the curves of largest N, the sweep ``N`` those of largest M.
+    """
+
+    experiment: str
+    methods: tuple[str, ...] | None = None
+    sweep: str | None = None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: its label, its number (fig2; ours are s1, s2, ...), the module that draws it, what it needs."""
+
+    label: str
+    number: str
+    module: str
+    title: str
+    needs: tuple[Need, ...]
+    category: str = "The paper"
+
+
+FIGURES = {
+    figure.label: figure
+    for figure in (
+        Figure("sine_training", "fig2", "sine", "Sine: risk per epoch", (Need("sine", ("cbo", "adam")),)),
+        Figure("sine_example", "fig3", "sine", "Sine: approximations", (Need("sine", ("cbo", "adam")),)),
+    )
+}
+
+
+def draw(label: str, summaries: Sequence[Path], outputs: Sequence[Path]) -> None:
+    """Draw a figure from the summaries of its curves and save it under every name in ``outputs``."""
+    from cbo_pipeline import summarise, trajectory
+    from cbo_pipeline.figures import style
+
+    if label not in FIGURES:
+        raise UserError(f"{label}: no such figure; known: {', '.join(FIGURES)}")
+    by_experiment: dict[str, list] = {}
+    for path in summaries:
+        data = trajectory.read(path, "summary")
+        by_experiment.setdefault(data.attrs["experiment"], []).append(data)
+    missing = {need.experiment for need in FIGURES[label].needs} - set(by_experiment)
+    if missing:
+        raise UserError(f"{label}: needs summaries of {', '.join(sorted(missing))}")
+    data = {experiment: summarise.join(parts) for experiment, parts in by_experiment.items()}
+    module = importlib.import_module(f"cbo_pipeline.figures.{FIGURES[label].module}")
+    with style.applied():
+        style.save(getattr(module, label)(data), outputs)

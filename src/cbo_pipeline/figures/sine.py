@@ -1,0 +1,31 @@
+"""Figures 2 and 3: CBO and Adam on the sine (Section 4.1)."""
+
+import xarray as xr
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+from cbo_pipeline.figures import style
+
+
+def sine_training(data: dict[str, xr.Dataset]) -> Figure:
+    """Risk against epochs for CBO and Adam: median over the seeds, shaded between the quartiles."""
+    figure, axes = plt.subplots()
+    for method in ("cbo", "adam"):
+        style.draw_series(axes, style.curve(data["sine"], method), **style.LOOKS[method])
+    axes.set(yscale="log", xlabel="epoch", ylabel=style.RISK, xlim=(0, None))
+    axes.legend()
+    return figure
+
+
+def sine_example(data: dict[str, xr.Dataset]) -> Figure:
+    """Target, some of the training points, and the approximations of the first seed's networks."""
+    figure, axes = plt.subplots()
+    shown = style.curve(data["sine"], "cbo")
+    axes.plot(shown["sample_x"], shown["sample_y"], ".", color="#aaaaaa", markersize=2, label="training data")
+    axes.plot(shown["x"], shown["target"], color=style.BLACK, linewidth=0.8, linestyle=":", label=r"$\sin(2\pi x)$")
+    for method in ("cbo", "adam"):
+        found = style.curve(data["sine"], method)
+        axes.plot(found["x"], found["prediction"], **style.LOOKS[method])
+    axes.set(xlabel="$x$", ylabel="$y$", xlim=(0, 1))
+    axes.legend()
+    return figure

@@ -1,0 +1,79 @@
+"""One style for all figures: a journal's column, colours for every eye, fonts embedded, no dates in the files."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from cbo_pipeline.files import whole_file
+
+COLUMN = 3.5  # inches: the width of one column
+RISK = r"empirical risk $\hat{R}(\theta)$"
+
+# Okabe and Ito's colours; the line styles tell the curves apart in grey too.
+BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
+    "#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7",
+)  # fmt: skip
+LOOKS = {
+    "cbo": {"color": BLUE, "linestyle": "-", "label": "CBO"},
+    "adam": {"color": RED, "linestyle": "--", "label": "Adam"},
+    "hybrid": {"color": GREEN, "linestyle": "-.", "label": "hybrid"},
+}
+
+SETTINGS = {
+    "figure.figsize": (COLUMN, 2.5),
+    "figure.dpi": 300,
+    "figure.constrained_layout.use": True,
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.3,
+    "legend.frameon": False,
+    "legend.handlelength": 2.6,
+    "mathtext.fontset": "dejavusans",
+    "pdf.fonttype": 42,
+    "savefig.facecolor": "white",
+}
+
+
+def applied():
+    """A context in which figures have the style of the project."""
+    mpl.use("Agg")
+    return mpl.rc_context(SETTINGS)
+
+
+def save(figure: Figure, outputs: Sequence[Path]) -> None:
+    """Write the figure in the formats of the given names; the same figure gives the same bytes."""
+    for path in map(Path, outputs):
+        metadata = {"CreationDate": None} if path.suffix == ".pdf" else {"Software": None}
+        with whole_file(path) as partial:
+            figure.savefig(partial, format=path.suffix[1:], metadata=metadata)
+
+
+def curve(data: xr.Dataset, method: str, M: int | None = None, N: int | None = None) -> xr.Dataset:
+    """The one curve of a method, at that M and N if given, without the epochs that it never had."""
+    chosen = data["method"] == method
+    for name, value in (("M", M), ("N", N)):
+        if value is not None:
+            chosen = chosen & (data[name] == value)
+    found = data.isel(curve=int(np.flatnonzero(chosen.values)[0]))
+    return found.isel(epoch=slice(int(found["risk_over_seeds"].sel(statistic="median").notnull().sum())))
+
+
+def draw_series(axes: Axes, found: xr.Dataset, name: str = "risk", centre: str = "median", **look) -> None:
+    """A statistic of the seeds against the epochs, with the quartiles (or extremes, for a mean) as a band."""
+    table = found[f"{name}_over_seeds"]
+    low, high = ("q25", "q75") if centre == "median" else ("min", "max")
+    epochs = found["epoch"].values
+    shade = {"color": look.get("color"), "alpha": 0.2, "linewidth": 0}
+    axes.fill_between(epochs, table.sel(statistic=low), table.sel(statistic=high), **shade)
+    axes.plot(epochs, table.sel(statistic=centre), **look)

@@ -1,0 +1,87 @@
+"""What every method offers to the training loop.
+
+An iteration has two halves. ``look`` evaluates the ensemble on a batch and finds the consensus, ``move`` takes
+the step; between them the loop may record. Methods know problems only through their interface, hold no
+state of their own, and draw noise only from the ``noise`` they are given.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from cbo_pipeline.network import Networks, select, squared_distances
+from cbo_pipeline.problems.base import Problem
+
+State = dict[str, Networks]  # "particles", and what else a method carries from step to step
+
+
+class Clock(NamedTuple):
+    """Where training stands; both count from 0."""
+
+    epoch: int
+    iteration: int
+
+
+class View(NamedTuple):
+    """What ``look`` saw: risks of the particles, the consensus points, the network(s) to report.
+
+    ``extra`` holds numbers that are recorded under their names, ``carried`` what only ``move`` needs.
+    """
+
+    risks: np.ndarray  # (N,), or (N, P) for P tasks
+    consensus: Networks  # P networks
+    reported: Networks  # P networks
+    extra: dict[str, float] = {}
+    carried: Any = None
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """An optimiser; the fields of a subclass are its settings."""
+
+    anisotropic_noise: ClassVar[bool] = False  # then consensus needs 2 lambda > sigma^2
+
+    @classmethod
+    def check(cls, settings: dict[str, Any], M: int, N: int) -> tuple[str, str] | None:
+        """A complaint (key, words) about settings that do not fit together, or nothing."""
+        return None
+
+    @abstractmethod
+    def start(self, problem: Problem, N: int, rng: np.random.Generator) -> State:
+        """The initial ensemble."""
+
+    @abstractmethod
+    def look(self, state: State, problem: Problem, batch: Any, clock: Clock) -> View:
+        """Evaluate the ensemble on a batch."""
+
+    @abstractmethod
+    def move(self, state: State, view: View, clock: Clock, noise) -> State:
+        """One step of the method. The arrays of ``state`` are updated in place, and returned."""
+
+    def report(self, state: State, view: View) -> Networks:
+        """The network(s) whose risk is reported after an iteration."""
+        return view.reported
+
+    def variance(self, state: State, view: View) -> float:
+        """Spread of the ensemble about the consensus point: (1/2) mean_n |theta_n - V|^2."""
+        return 0.5 * float(np.mean(squared_distances(state["particles"], view.consensus)))
+
+    def parameters(self, clock: Clock) -> dict[str, float]:
+        """The scheduled parameters in force (alpha, sigma), recorded each epoch."""
+        return {}
+
+    def arrays(self, state: State) -> State:
+        """Everything that a checkpoint must keep of the state, as arrays by name and layer."""
+        return state
+
+    def restored(self, arrays: State) -> State:
+        """The inverse of ``arrays``."""
+        return arrays
+
+
+def best_particles(particles: Networks, risks: np.ndarray) -> Networks:
+    """A copy of the particle of smallest finite risk, for each task."""
+    rows = np.atleast_1d(np.argmin(np.where(np.isfinite(risks), risks, np.inf), axis=0))
+    return select(particles, rows)

@@ -1,0 +1,80 @@
+"""Regression of a function of one variable with the squared loss: what sine and square share."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cbo_pipeline.network import Networks, evaluate
+from cbo_pipeline.problems.base import Problem
+from cbo_pipeline.streams import Streams
+
+
+@dataclass
+class Regression(Problem):
+    """y_s = f(x_s) + label_noise * xi_s on S points, x_s uniform on [0, 1]; squared loss, Eq. (eq:MSE)."""
+
+    points: int = field(kw_only=True)
+    label_noise: float = field(kw_only=True)
+    scaling: str = "mean_field"
+
+    @staticmethod
+    def target(x: np.ndarray) -> np.ndarray:
+        """The function f to be approximated."""
+        raise NotImplementedError
+
+    def load(self, streams: Streams) -> None:
+        """Draw the data set. The points are kept in ascending order, which the evaluation needs."""
+        rng = streams.data()
+        self.x = np.sort(rng.uniform(0.0, 1.0, self.points))
+        self.y = self.target(self.x) + self.label_noise * rng.standard_normal(self.points)
+        self._everything = self._prepared(self.x, self.y)
+
+    @property
+    def scale(self) -> float:
+        """The factor before the sum over the neurons."""
+        return 1.0 / self.M if self.scaling == "mean_field" else 1.0
+
+    def _prepared(self, x: np.ndarray, y: np.ndarray):
+        from cbo_pipeline.piecewise import sorted_points
+
+        return sorted_points(x, y)
+
+    def batch(self, indices: np.ndarray):
+        indices = np.sort(indices)
+        return self._prepared(self.x[indices], self.y[..., indices])
+
+    def everything(self):
+        return self._everything
+
+    def example(self, networks: Networks) -> dict:
+        """The approximation and the target on a grid, with a few of the training points."""
+        grid = np.linspace(0.0, 1.0, 401)
+        shown = slice(None, None, max(1, self.points // 200))
+        value = evaluate(networks, grid[:, None], self.scale)[0, :, 0]
+        return {
+            "x": (("x",), grid),
+            "target": (("x",), self.target(grid)),
+            "prediction": (("x",), value),
+            "sample_x": (("sample",), self.x[shown]),
+            "sample_y": (("sample",), self.y[shown]),
+        }
+
+    def risks(self, networks: Networks, batch) -> np.ndarray:
+        from cbo_pipeline.piecewise import squared_risks
+
+        out = np.empty(len(networks["b"]))
+        squared_risks(*_flat(networks), self.scale, *batch, out)
+        return out
+
+    def risks_and_gradients(self, networks: Networks, batch, out: Networks) -> np.ndarray:
+        from cbo_pipeline.piecewise import squared_gradients
+
+        risks = np.empty(len(networks["b"]))
+        squared_gradients(*_flat(networks), self.scale, *batch, risks, *_flat(out))
+        return risks
+
+
+def _flat(networks: Networks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """w, b and c as (N, M): one feature, one output."""
+    b = networks["b"]
+    return networks["w"].reshape(b.shape), b, networks["c"].reshape(b.shape)

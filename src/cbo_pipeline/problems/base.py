@@ -1,0 +1,73 @@
+"""What every problem offers to the methods."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cbo_pipeline import network
+from cbo_pipeline.network import Networks
+from cbo_pipeline.streams import Streams
+
+
+@dataclass
+class Problem(ABC):
+    """A data set, a network and a loss. The fields of a subclass are its settings, M comes with the run."""
+
+    M: int
+    precision: str = "float32"
+
+    outputs: ClassVar[int] = 1
+    features: ClassVar[int] = 1
+    outer_bias: ClassVar[bool] = False
+
+    @abstractmethod
+    def load(self, streams: Streams) -> None:
+        """Make or read the data set. Called once, before anything else."""
+
+    @classmethod
+    def data_size(cls, settings: dict[str, Any]) -> int:
+        """The number of training points S, known before the data is there."""
+        return settings["points"]
+
+    @classmethod
+    def check(cls, settings: dict[str, Any], M: int, N: int) -> tuple[str, str] | None:
+        """A complaint (key, words) about settings that do not fit together, or nothing."""
+        return None
+
+    @property
+    def tasks(self) -> int:
+        """The number of tasks P; 1 unless the problem says otherwise."""
+        return 1
+
+    @abstractmethod
+    def batch(self, indices: np.ndarray) -> Any:
+        """The training points of these indices, in the form that ``risks`` takes."""
+
+    @abstractmethod
+    def everything(self) -> Any:
+        """The whole training set as one batch."""
+
+    @abstractmethod
+    def risks(self, networks: Networks, batch: Any) -> np.ndarray:
+        """The empirical risk, Eq. (eq:empirical_risk), of every particle on a batch: (N,) or (N, P), float64."""
+
+    def risks_and_gradients(self, networks: Networks, batch: Any, out: Networks) -> np.ndarray:
+        """Risks as in ``risks``; their gradients are written to ``out``, shaped like ``networks``."""
+        raise AttributeError(f"the problem {type(self).__name__} has no gradient")
+
+    def final_measures(self, networks: Networks) -> dict[str, float]:
+        """Further numbers recorded each epoch for the reported network, by name (test accuracy)."""
+        return {}
+
+    def example(self, networks: Networks) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+        """What a figure of an example shows, by name: (dimensions, values). Nothing by default."""
+        return {}
+
+    def initial(self, law: str, bound: float, N: int, rng: np.random.Generator) -> Networks:
+        """N networks of the initial law ``uniform`` (on [-bound, bound]) or ``pytorch``."""
+        shape = network.shapes(self.M, self.features, self.outputs, self.outer_bias)
+        if law == "pytorch":
+            return network.pytorch_default(shape, N, rng, self.precision)
+        return network.uniform(shape, N, bound, rng, self.precision)

@@ -1,0 +1,39 @@
+"""Which files of the package a stage runs: the workflow takes them as inputs, so that editing the science
+reruns what depends on it, and only that."""
+
+import ast
+import functools
+from pathlib import Path
+
+ROOT = Path(__file__).parent
+# Editing these cannot change a result: they parse, find, report and store.
+PLUMBING = {"checkpoint", "cli", "errors", "files", "plugins", "progress", "settings", "sources"}
+
+
+def files(*modules: str) -> list[str]:
+    """The files of these modules (such as "methods.cbo") and of all modules of the package that they import."""
+    found: set[str] = set()
+    waiting = list(modules)
+    while waiting:
+        module = waiting.pop()
+        if module not in found and module not in PLUMBING and _path(module):
+            found.add(module)
+            waiting += _imports(module)
+    return sorted(str(_path(module)) for module in found)
+
+
+def _path(module: str) -> Path | None:
+    base = ROOT.joinpath(*module.split("."))
+    return next((p for p in (base.with_suffix(".py"), base / "__init__.py") if p.is_file()), None)
+
+
+@functools.cache
+def _imports(module: str) -> tuple[str, ...]:
+    names: list[str] = []
+    for node in ast.walk(ast.parse(_path(module).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    inside = (n.removeprefix("cbo_pipeline.") for n in names if n.startswith("cbo_pipeline."))
+    return tuple(n for n in inside if _path(n))

@@ -1,0 +1,111 @@
+"""From runs to summaries: what figures and claims read.
+
+A *curve* is a method at one M and N; its runs differ in the seed alone. ``summarise_curve`` gathers the runs of
+a curve, ``join`` puts the curves of an experiment into one file.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from cbo_pipeline import problems, trajectory
+from cbo_pipeline.errors import FileRefused
+from cbo_pipeline.settings import Run
+from cbo_pipeline.streams import Streams
+
+STATISTICS = ("min", "q25", "median", "q75", "max", "mean")
+SERIES = ("risk", "risk_min", "risk_median", "accuracy", "variance", "rounds", "alpha", "sigma")
+
+
+def summarise_curve(paths: Sequence[str | Path]) -> xr.Dataset:
+    """All runs of one curve: every seed's series, their statistics over the seeds, the first seed's example."""
+    data = [trajectory.read(path, "run") for path in paths]
+    found = [trajectory.run_of(d) for d in data]
+    first = found[0]
+    for path, run in zip(paths, found, strict=True):
+        if _curve_settings(run) != _curve_settings(first):
+            raise FileRefused(f"{path}: its settings are not those of {paths[0]}; delete it and make it again")
+    order = np.argsort([run.name.seed for run in found])
+    per_seed = xr.concat(
+        [_series(data[i]) for i in order],
+        xr.Variable("seed", [found[i].name.seed for i in order]),
+        join="outer",
+    )
+    result = per_seed.merge(_over_seeds(per_seed)).merge(_example(found[order[0]], data[order[0]]))
+    result = result.expand_dims(curve=1)
+    result = result.assign_coords(
+        method=("curve", [first.name.method]), M=("curve", [first.name.M]), N=("curve", [first.name.N])
+    )
+    result["settings"] = ("curve", [_curve_settings(first)])
+    result.attrs = {
+        "title": f"Summary of {first.name.experiment}/{first.name.method}, M = {first.name.M}, N = {first.name.N}",
+        "kind": "summary",
+        "experiment": first.name.experiment,
+    }
+    return trajectory.described(result)
+
+
+def join(summaries: Sequence[xr.Dataset]) -> xr.Dataset:
+    """Several curves of one experiment in one dataset, along the dimension ``curve``."""
+    result = xr.concat(summaries, "curve", join="outer", data_vars="all", fill_value=_FILL, combine_attrs="drop")
+    experiment = summaries[0].attrs["experiment"]
+    result.attrs = {"title": f"Summary of {experiment}", "kind": "summary", "experiment": experiment}
+    return result
+
+
+_FILL = {"diverged": 0, "settings": ""}
+
+
+def _curve_settings(run: Run) -> str:
+    """The settings of a run without its seed, as text."""
+    name = run.name
+    curve = Run(type(name)(name.experiment, name.method, name.M, name.N, 0), run.problem, run.method, run.settings)
+    return curve.json
+
+
+def _series(data: xr.Dataset) -> xr.Dataset:
+    """The series of one run that are kept for every seed; those over tasks become statistics of the tasks."""
+    kept = xr.Dataset({name: data[name] for name in SERIES if name in data and "task" not in data[name].dims})
+    kept["diverged"] = data["diverged"].max("epoch")
+    if "task" in data["risk"].dims:
+        risk = data["risk"]
+        kept["risk"] = risk.median("task")
+        kept["risk_task_min"] = risk.min("task")
+        kept["risk_task_max"] = risk.max("task")
+        kept["risk_task_final"] = risk.isel(epoch=-1, drop=True)
+    return kept
+
+
+def _over_seeds(per_seed: xr.Dataset) -> xr.Dataset:
+    """Statistics over the seeds. A diverged run counts as infinitely bad, not as missing."""
+    result = {}
+    for name, values in per_seed.data_vars.items():
+        if "epoch" not in values.dims:
+            continue
+        worst = -np.inf if name == "accuracy" else np.inf
+        filled = values.where(np.isfinite(values), worst).transpose("seed", "epoch").values
+        with np.errstate(invalid="ignore"):
+            table = [
+                filled.min(0),
+                *np.quantile(filled, [0.25, 0.5, 0.75], axis=0, method="median_unbiased"),
+                filled.max(0),
+                filled.mean(0),
+            ]
+        result[f"{name}_over_seeds"] = (("statistic", "epoch"), np.stack(table))
+    return xr.Dataset(result, coords={"statistic": list(STATISTICS)})
+
+
+def _example(run: Run, data: xr.Dataset) -> xr.Dataset:
+    """What the problem shows of the last network of a run."""
+    names = [name for name in ("w", "b", "c", "a") if name in data]
+    if not names:
+        return xr.Dataset()
+    problem_class = problems.find(run.problem)
+    problem = problem_class(M=run.name.M, **run.part(problem_class))
+    problem.load(Streams(run.name.seed, run.settings["data_seed"]))
+    last = {name: data[name].isel(snapshot=-1).values for name in names}
+    if "task" not in data[names[0]].dims:
+        last = {name: values[None] for name, values in last.items()}
+    return xr.Dataset(problem.example(last))

@@ -1,0 +1,123 @@
+"""What the rules share: the checked config, the names of all files, the command of the package."""
+
+import shlex
+import sys
+import warnings
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
+
+# The checkout's own package, installed or not: the driver must agree with the jobs on what a run is.
+sys.path.insert(0, f"{workflow.basedir}/src")
+
+from cbo_pipeline import figures, settings, sources
+from cbo_pipeline.errors import UserError
+
+
+def checked(config):
+    """The config, refused with one line that names the key before any job starts."""
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            settings.check_config(config)
+    except UserError as error:
+        raise WorkflowError(str(error)) from None
+    for warning in caught:
+        logger.warning(str(warning.message))
+    return config
+
+
+CONFIG = checked(config)
+RUNS = tuple(settings.runs(CONFIG))
+CURVES = tuple(dict.fromkeys((r.experiment, r.method, r.M, r.N) for r in RUNS))
+ENV = f"{workflow.basedir}/envs/cbo.yaml"
+
+
+def shell_setup():
+    """Jobs run the checkout's package: in their conda environment, or else by the driver's own Python."""
+    setup = f"export PYTHONPATH={shlex.quote(f'{workflow.basedir}/src')}; "
+    methods = {str(method) for method in workflow.deployment_settings.deployment_method}
+    if "conda" not in methods:
+        setup += f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; "
+    return setup
+
+
+shell.prefix(shell_setup())
+
+
+def resolved(wildcards):
+    """The settings of one run."""
+    w = wildcards
+    name = settings.RunName(w.experiment, w.method, int(w.M), int(w.N), int(w.seed))
+    return settings.resolve(CONFIG, name)
+
+
+def run_settings(wildcards):
+    return resolved(wildcards).json
+
+
+def run_sources(wildcards):
+    run = resolved(wildcards)
+    return sources.files("training", "trajectory", f"methods.{run.method}", f"problems.{run.problem}")
+
+
+def runs_of_curve(wildcards):
+    w = wildcards
+    return [
+        f"results/runs/{run}.nc"
+        for run in RUNS
+        if (run.experiment, run.method, run.M, run.N) == (w.experiment, w.method, int(w.M), int(w.N))
+    ]
+
+
+def curve_summary(experiment, method, M, N):
+    return f"results/summary/{experiment}/{method}_M{M}_N{N}.nc"
+
+
+def curves_of_experiment(wildcards):
+    return [curve_summary(*curve) for curve in CURVES if curve[0] == wildcards.experiment]
+
+
+def is_needed(need, curve):
+    """Whether a figure that states this need shows this curve."""
+    experiment, method, M, N = curve
+    if experiment != need.experiment or (need.methods is not None and method not in need.methods):
+        return False
+    same = [c for c in CURVES if c[:2] == (experiment, method)]
+    fixed = {"M": N == max(c[3] for c in same), "N": M == max(c[2] for c in same)}
+    return need.sweep is None or fixed[need.sweep]
+
+
+def curves_of_figure(label):
+    return [
+        curve_summary(*curve)
+        for curve in CURVES
+        if any(is_needed(need, curve) for need in figures.FIGURES[label].needs)
+    ]
+
+
+def can_be_drawn(figure):
+    """A config without a figure's experiment does not make that figure."""
+    return all(any(is_needed(need, curve) for curve in CURVES) for need in figure.needs)
+
+
+FIGURES = {label: figure for label, figure in figures.FIGURES.items() if can_be_drawn(figure)}
+
+
+def figure_files(label):
+    return [f"results/figures/{label}.pdf", f"results/figures/{label}.png"]
+
+
+def everything():
+    summaries = [f"results/summary/{experiment}.nc" for experiment in CONFIG["experiments"]]
+    return summaries + [path for label in FIGURES for path in figure_files(label)]
+
+
+wildcard_constraints:
+    experiment=r"[a-z][a-z0-9_]*",
+    method=r"[a-z][a-z0-9_]*",
+    label=r"[a-z][A-Za-z0-9_]*",
+    M=r"[1-9]\d*",
+    N=r"[1-9]\d*",
+    seed=r"\d+",
