@@ -64,15 +64,29 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--particles", type=int, metavar="N", help="particles N (default: the config's first)")
     train.add_argument("--config", action="append", default=[], metavar="FILE", help="settings laid over config.yaml")
     train.add_argument(
-        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="other settings, such as epochs=10"
+        "--set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="KEY=VALUE",
+        help="other settings, such as epochs=10",
     )
-    train.add_argument("--settings", metavar="JSON", help="the complete settings of the run, as the workflow gives them")
+    train.add_argument(
+        "--settings", metavar="JSON", help="the complete settings of the run, as the workflow gives them"
+    )
     train.add_argument("--output", required=True, type=Path, help="the NetCDF file to write")
     train.add_argument(
-        "--checkpoint", type=Path, metavar="FILE", help="where an interrupted run is kept (default: OUTPUT.checkpoint)"
+        "--checkpoint",
+        type=Path,
+        metavar="FILE",
+        help="where an interrupted run is kept (default: OUTPUT.checkpoint)",
     )
     train.add_argument(
-        "--checkpoint-seconds", type=float, default=60.0, metavar="S", help="time between checkpoints (default 60)"
+        "--checkpoint-seconds",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="time between checkpoints (default 60)",
     )
     train.set_defaults(command=_train)
 
@@ -159,7 +173,9 @@ def _result(run, history, output) -> str:
         return f"{run.name}: no particle has a finite risk from epoch {history.diverged} on; recorded in {output}"
     first, last = (float(np.median(history.records["risk"][e])) for e in (0, -1))
     what = "median risk over the tasks" if history.tasks > 1 else "risk"
-    return f"{run.name}: {what} {first:.3e} at the start, {last:.3e} after {history.epochs} epochs; written to {output}"
+    return (
+        f"{run.name}: {what} {first:.3e} at the start, {last:.3e} after {history.epochs} epochs; written to {output}"
+    )
 
 
 def _summarise(options) -> int:

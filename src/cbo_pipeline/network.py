@@ -36,9 +36,7 @@ def pytorch_default(shape: dict[str, tuple[int, ...]], N: int, rng: np.random.Ge
     """N networks with the law that torch.nn.Linear gives its parameters: U[-1/sqrt(fan_in), 1/sqrt(fan_in)]."""
     M, d = shape["w"]
     fan_in = {"w": d, "b": d, "c": M, "a": M}
-    return {
-        k: rng.uniform(-(fan_in[k] ** -0.5), fan_in[k] ** -0.5, (N, *s)).astype(dtype) for k, s in shape.items()
-    }
+    return {k: rng.uniform(-(fan_in[k] ** -0.5), fan_in[k] ** -0.5, (N, *s)).astype(dtype) for k, s in shape.items()}
 
 
 def evaluate(networks: Networks, x: np.ndarray, scale: float) -> np.ndarray:

@@ -40,7 +40,12 @@ def _philox(c0, c1, c2, c3, k0, k1):
 @njit(cache=True, error_model="numpy")
 def philox_words(counter, key, words):
     """Fill ``words`` (uint32[4]) with the output for ``counter`` (uint32[4]) and ``key`` (uint32[2])."""
-    c0, c1, c2, c3 = np.uint64(counter[0]), np.uint64(counter[1]), np.uint64(counter[2]), np.uint64(counter[3])
+    c0, c1, c2, c3 = (
+        np.uint64(counter[0]),
+        np.uint64(counter[1]),
+        np.uint64(counter[2]),
+        np.uint64(counter[3]),
+    )
     c0, c1, c2, c3 = _philox(c0, c1, c2, c3, np.uint64(key[0]), np.uint64(key[1]))
     words[0], words[1], words[2], words[3] = c0, c1, c2, c3
 

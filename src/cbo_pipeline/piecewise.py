@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-
 BINS_PER_POINT = 4  # so many that a bin seldom holds two points
 
 

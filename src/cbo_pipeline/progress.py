@@ -29,8 +29,13 @@ class Progress:
                 return
             full = WIDTH * epoch // self.epochs
             bar = "█" * full + "░" * (WIDTH - full)
-            line = f"\r{self.name} {bar} {epoch}/{self.epochs}  {rate:.3g} epochs/s  risk {risk:.2e}  {_span(left)} left "
-            print(f"\r{line}\033[K", end="\n" if epoch == self.epochs else "", file=self.stream, flush=True)
+            state = f"{epoch}/{self.epochs}  {rate:.3g} epochs/s  risk {risk:.2e}  {_span(left)} left"
+            print(
+                f"\r{self.name} {bar} {state}\033[K",
+                end="\n" if epoch == self.epochs else "",
+                file=self.stream,
+                flush=True,
+            )
             self.shown = now
         elif 10 * epoch // self.epochs > self.tenth:
             self.tenth = 10 * epoch // self.epochs

@@ -138,7 +138,10 @@ def schema() -> dict:
             for field in dataclasses.fields(find(name)):
                 key = field.name.rstrip("_")
                 if "schema" in field.metadata and key not in known:
-                    for place in (known, *(content["$defs"][d]["properties"] for d in ("experiment", "method"))):
+                    for place in (
+                        known,
+                        *(content["$defs"][d]["properties"] for d in ("experiment", "method")),
+                    ):
                         place[key] = field.metadata["schema"]
     return content
 
@@ -208,9 +211,7 @@ def check_run(run: Run, where: str) -> None:
         _check_value(value, keys[key], f"{where}.{key}")
     size = problem.data_size(run.settings)
     if size % run.settings["batch_size"]:
-        raise ConfigError(
-            f"{where}.batch_size: {run.settings['batch_size']} does not divide the {size} data points"
-        )
+        raise ConfigError(f"{where}.batch_size: {run.settings['batch_size']} does not divide the {size} data points")
     for check in (problem.check, method.check):
         complaint = check(run.settings, run.name.M, run.name.N)
         if complaint:
@@ -251,15 +252,22 @@ def _check_schema(config: Any) -> None:
 
 def _check_value(value: Any, rule: dict, path: str) -> None:
     """Raise the first complaint of the schema about ``value`` as one line that starts with the key."""
-    import jsonschema
-
-    validator = jsonschema.Draft202012Validator({**rule, "$defs": schema()["$defs"]})
-    errors = sorted(validator.iter_errors(value), key=lambda e: (len(e.absolute_path), str(e.absolute_path)))
+    errors = sorted(
+        _validator(json.dumps(rule)).iter_errors(value),
+        key=lambda e: (len(e.absolute_path), str(e.absolute_path)),
+    )
     if errors:
         error = errors[0]
         place = ".".join(str(p) for p in error.absolute_path)
         where = ".".join(p for p in (path, place) if p) or "the config"
         raise ConfigError(f"{where}{_complaint(error)}")
+
+
+@functools.cache
+def _validator(rule: str):
+    import jsonschema
+
+    return jsonschema.Draft202012Validator({**json.loads(rule), "$defs": schema()["$defs"]})
 
 
 def _complaint(error) -> str:
@@ -304,7 +312,13 @@ def _complaint(error) -> str:
     return f": {error.message}"
 
 
-_ARTICLES = {"integer": "an integer", "number": "a number", "string": "text", "object": "a mapping", "array": "a list"}
+_ARTICLES = {
+    "integer": "an integer",
+    "number": "a number",
+    "string": "text",
+    "object": "a mapping",
+    "array": "a list",
+}
 
 
 def _kind(value: Any) -> str:

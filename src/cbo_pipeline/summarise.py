@@ -20,7 +20,9 @@ SERIES = ("risk", "risk_min", "risk_median", "accuracy", "variance", "rounds", "
 
 
 def summarise_curve(paths: Sequence[str | Path]) -> xr.Dataset:
-    """All runs of one curve: every seed's series, their statistics over the seeds, the first seed's example."""
+    """All runs of one curve: every seed's series, their statistics over the seeds, an example.
+
+    The example is the last network of the typical run: the one whose final risk is the median."""
     data = [trajectory.read(path, "run") for path in paths]
     found = [trajectory.run_of(d) for d in data]
     first = found[0]
@@ -33,12 +35,14 @@ def summarise_curve(paths: Sequence[str | Path]) -> xr.Dataset:
         xr.Variable("seed", [found[i].name.seed for i in order]),
         join="outer",
     )
-    result = per_seed.merge(_over_seeds(per_seed)).merge(_example(found[order[0]], data[order[0]]))
-    result = result.expand_dims(curve=1)
-    result = result.assign_coords(
+    typical = order[_typical(per_seed["risk"].isel(epoch=-1).values)]
+    result = per_seed.merge(_over_seeds(per_seed)).merge(_example(found[typical], data[typical]))
+    result["example_seed"] = found[typical].name.seed
+    result["settings"] = _curve_settings(first)
+    name = f"{first.name.method}_M{first.name.M}_N{first.name.N}"
+    result = result.expand_dims(curve=[name]).assign_coords(
         method=("curve", [first.name.method]), M=("curve", [first.name.M]), N=("curve", [first.name.N])
     )
-    result["settings"] = ("curve", [_curve_settings(first)])
     result.attrs = {
         "title": f"Summary of {first.name.experiment}/{first.name.method}, M = {first.name.M}, N = {first.name.N}",
         "kind": "summary",
@@ -95,6 +99,11 @@ def _over_seeds(per_seed: xr.Dataset) -> xr.Dataset:
             ]
         result[f"{name}_over_seeds"] = (("statistic", "epoch"), np.stack(table))
     return xr.Dataset(result, coords={"statistic": list(STATISTICS)})
+
+
+def _typical(risks: np.ndarray) -> int:
+    """The position of the (lower) median; runs without a finite risk come last."""
+    return int(np.argsort(np.where(np.isfinite(risks), risks, np.inf), kind="stable")[(len(risks) - 1) // 2])
 
 
 def _example(run: Run, data: xr.Dataset) -> xr.Dataset:

@@ -51,9 +51,7 @@ def dataset(run: Run, history: History) -> xr.Dataset:
     """The trajectory of a run, by the contract."""
     epochs = np.arange(history.epochs + 1)
     shared = history.tasks == 1
-    variables = {
-        name: (("epoch", "task")[: values.ndim], values) for name, values in sorted(history.records.items())
-    }
+    variables = {name: (("epoch", "task")[: values.ndim], values) for name, values in sorted(history.records.items())}
     for name, values in history.snapshots.items():
         dims = ("snapshot", *DIMENSIONS[name]) if shared else ("snapshot", "task", *DIMENSIONS[name])
         variables[name] = (dims, values[:, 0] if shared else values)

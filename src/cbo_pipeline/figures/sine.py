@@ -18,7 +18,7 @@ def sine_training(data: dict[str, xr.Dataset]) -> Figure:
 
 
 def sine_example(data: dict[str, xr.Dataset]) -> Figure:
-    """Target, some of the training points, and the approximations of the first seed's networks."""
+    """Target, some of the training points, and the approximations by the typical run of each method."""
     figure, axes = plt.subplots()
     shown = style.curve(data["sine"], "cbo")
     axes.plot(shown["sample_x"], shown["sample_y"], ".", color="#aaaaaa", markersize=2, label="training data")

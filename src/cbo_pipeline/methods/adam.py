@@ -80,6 +80,7 @@ class Adam(Method):
                 "exp_avg_sq": torch.as_tensor(arrays["second"][name]).to(tensor.device),
             }
         gradient = {
-            name: t.grad.numpy() if isinstance(parameters[name], np.ndarray) else t.grad for name, t in tensors.items()
+            name: t.grad.numpy() if isinstance(parameters[name], np.ndarray) else t.grad
+            for name, t in tensors.items()
         }
         return {"particles": parameters, "gradient": gradient, "optimiser": optimiser}

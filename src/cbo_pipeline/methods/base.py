@@ -6,7 +6,9 @@ state of their own, and draw noise only from the ``noise`` they are given.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -33,7 +35,7 @@ class View(NamedTuple):
     risks: np.ndarray  # (N,), or (N, P) for P tasks
     consensus: Networks  # P networks
     reported: Networks  # P networks
-    extra: dict[str, float] = {}
+    extra: Mapping[str, float] = MappingProxyType({})
     carried: Any = None
 
 

@@ -49,12 +49,13 @@ class Regression(Problem):
     def example(self, networks: Networks) -> dict:
         """The approximation and the target on a grid, with a few of the training points."""
         grid = np.linspace(0.0, 1.0, 401)
-        shown = slice(None, None, max(1, self.points // 200))
+        shown = np.arange(0, self.points, max(1, self.points // 200))
         value = evaluate(networks, grid[:, None], self.scale)[0, :, 0]
         return {
             "x": (("x",), grid),
             "target": (("x",), self.target(grid)),
             "prediction": (("x",), value),
+            "sample": (("sample",), shown + 1),
             "sample_x": (("sample",), self.x[shown]),
             "sample_y": (("sample",), self.y[shown]),
         }
