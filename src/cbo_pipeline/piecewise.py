@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 
 BINS_PER_POINT = 4  # so many that a bin seldom holds two points
+LARGEST = np.finfo(np.float64).max  # a kink at infinity would run past the end of the points
 
 
 class SortedPoints(NamedTuple):
@@ -54,80 +55,98 @@ def _lookup_table(x, bins_per_unit):
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _place(kink, x, first, low, bins_per_unit):
-    """The first index with x > kink; 0 for a kink that is not a number. Written without branches that
-    depend on chance: they cost more than the arithmetic."""
-    bin_of_kink = (kink - low) * bins_per_unit
-    bin_of_kink = bin_of_kink if bin_of_kink > 0.0 else 0.0
-    bin_of_kink = bin_of_kink if bin_of_kink < first.size - 1 else first.size - 1.0
-    index = first[np.uint64(bin_of_kink)]
-    index += np.int64(x[index] <= kink)
-    while x[index] <= kink and index < x.size - 1:
-        index += 1
-    while index > 0 and x[index - 1] > kink:
-        index -= 1
-    return index
+def _kinks(w, b, low, bins_per_unit, last, kink, bin_of_kink):
+    """The kinks of one network's neurons and their bins, clipped to 0 .. last: a loop that vectorises."""
+    for m in range(w.size):
+        t = -np.float64(b[m]) / np.float64(w[m])
+        t = t if t < LARGEST else LARGEST
+        position = (t - low) * bins_per_unit
+        position = position if position > 0.0 else 0.0  # also where the kink is not a number
+        position = position if position < last else last
+        kink[m] = t
+        bin_of_kink[m] = np.int64(position)
 
 
 @njit(cache=True, error_model="numpy")
-def _add_neurons(w, b, c, scale, x, first, low, bins_per_unit, slope, offset, place):
-    """Scatter the slopes and offsets of one network's neurons, over M, to the points where they change.
+def _add_neurons(w, b, c, scale, x, first, low, bins_per_unit, slope, offset, lane, kink, place):
+    """Scatter the slopes and offsets of one network's neurons to the points where they change.
 
-    Neuron m is active where w x + b > 0: from place[m] on if w > 0, before place[m] if w < 0, everywhere or
-    nowhere if w = 0 (then place[m] is 0 or S).
+    ``slope`` and ``offset`` are (S + 1, lanes), zero in this lane. Neuron m is active where w x + b > 0: from
+    place[m] on if w > 0, before place[m] if w < 0, everywhere or nowhere if w = 0 (place[m] is then 0 or S).
+    Branches that depend on chance are avoided: they would cost more than the arithmetic.
     """
-    slope[:] = 0.0
-    offset[:] = 0.0
-    width = w.size
+    _kinks(w, b, low, bins_per_unit, np.float64(first.size - 1), kink, place)
     everywhere_slope, everywhere_offset = 0.0, 0.0
-    for m in range(width):
+    for m in range(w.size):
         wm, bm, cm = np.float64(w[m]), np.float64(b[m]), np.float64(c[m]) * scale
-        kink = -bm / wm
-        index = _place(kink, x, first, low, bins_per_unit)
+        t = kink[m]
+        # Bins are monotone in x, so the place is never before the bin's first point, and seldom beyond the next.
+        index = first[np.uint64(place[m])]
+        index += np.int64(x[np.uint64(index)] <= t)
+        while x[np.uint64(index)] <= t:
+            index += 1
+        falling = wm < 0.0
+        while x[np.uint64(max(index - 1, 0))] == t and falling:
+            index -= 1
         if wm == 0.0:
             index = x.size - 1 if bm <= 0.0 else 0
-        while wm < 0.0 and index > 0 and x[index - 1] == kink:
-            index -= 1
-        rising = -1.0 if wm < 0.0 else 1.0
-        everywhere_slope += cm * wm if wm < 0.0 else 0.0
-        everywhere_offset += cm * bm if wm < 0.0 else 0.0
-        slope[index] += rising * cm * wm
-        offset[index] += rising * cm * bm
+        slope_change, offset_change = cm * wm, cm * bm
+        everywhere_slope += slope_change if falling else 0.0
+        everywhere_offset += offset_change if falling else 0.0
+        slope[np.uint64(index), lane] += -slope_change if falling else slope_change
+        offset[np.uint64(index), lane] += -offset_change if falling else offset_change
         place[m] = index
-    slope[0] += everywhere_slope
-    offset[0] += everywhere_offset
+    slope[0, lane] += everywhere_slope
+    offset[0, lane] += everywhere_offset
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def predictions(w, b, c, scale, x, first, low, bins_per_unit, out):
     """The values of N networks: fill ``out`` (N, S) with scale * sum_m c_m relu(w_m x + b_m)."""
-    size = x.size - 1
-    slope, offset = np.empty(size + 1), np.empty(size + 1)
-    place = np.empty(w.shape[1], np.int64)
+    size, width = x.size - 1, w.shape[1]
+    slope, offset = np.empty((size + 1, 1)), np.empty((size + 1, 1))
+    kink, place = np.empty(width), np.empty(width, np.int64)
     for n in range(w.shape[0]):
-        _add_neurons(w[n], b[n], c[n], scale, x, first, low, bins_per_unit, slope, offset, place)
+        slope[:] = 0.0
+        offset[:] = 0.0
+        _add_neurons(w[n], b[n], c[n], scale, x, first, low, bins_per_unit, slope, offset, 0, kink, place)
         line, constant = 0.0, 0.0
         for s in range(size):
-            line += slope[s]
-            constant += offset[s]
+            line += slope[s, 0]
+            constant += offset[s, 0]
             out[n, s] = line * x[s] + constant
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def squared_risks(w, b, c, scale, x, y, first, low, bins_per_unit, out):
-    """Eq. (eq:empirical_risk) with Eq. (eq:MSE) for N networks: fill ``out`` (N,) with mean (y - g)^2."""
-    size = x.size - 1
-    slope, offset = np.empty(size + 1), np.empty(size + 1)
-    place = np.empty(w.shape[1], np.int64)
-    for n in range(w.shape[0]):
-        _add_neurons(w[n], b[n], c[n], scale, x, first, low, bins_per_unit, slope, offset, place)
-        line, constant, total = 0.0, 0.0, 0.0
+    """Eq. (eq:empirical_risk) with Eq. (eq:MSE) for N networks: fill ``out`` (N,) with mean (y - g)^2.
+
+    Four networks go side by side: a running sum waits for its last addition, and four of them wait together.
+    """
+    size, width, count = x.size - 1, w.shape[1], w.shape[0]
+    slope, offset = np.empty((size + 1, 4)), np.empty((size + 1, 4))
+    kink, place = np.empty(width), np.empty(width, np.int64)
+    for n in range(0, count, 4):
+        slope[:] = 0.0
+        offset[:] = 0.0
+        for lane in range(4):
+            k = min(n + lane, count - 1)
+            _add_neurons(w[k], b[k], c[k], scale, x, first, low, bins_per_unit, slope, offset, lane, kink, place)
+        line0 = line1 = line2 = line3 = 0.0
+        constant0 = constant1 = constant2 = constant3 = 0.0
+        total0 = total1 = total2 = total3 = 0.0
         for s in range(size):
-            line += slope[s]
-            constant += offset[s]
-            residual = line * x[s] + constant - y[s]
-            total += residual * residual
-        out[n] = total / size
+            xs, ys = x[s], y[s]
+            line0, line1 = line0 + slope[s, 0], line1 + slope[s, 1]
+            line2, line3 = line2 + slope[s, 2], line3 + slope[s, 3]
+            constant0, constant1 = constant0 + offset[s, 0], constant1 + offset[s, 1]
+            constant2, constant3 = constant2 + offset[s, 2], constant3 + offset[s, 3]
+            residual0, residual1 = line0 * xs + constant0 - ys, line1 * xs + constant1 - ys
+            residual2, residual3 = line2 * xs + constant2 - ys, line3 * xs + constant3 - ys
+            total0, total1 = total0 + residual0 * residual0, total1 + residual1 * residual1
+            total2, total3 = total2 + residual2 * residual2, total3 + residual3 * residual3
+        for lane, total in enumerate((total0, total1, total2, total3)):
+            out[min(n + lane, count - 1)] = total / size
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -139,17 +158,19 @@ def squared_gradients(w, b, c, scale, x, y, first, low, bins_per_unit, out, dw, 
     sorted points, both sums are differences of running sums.
     """
     size, width = x.size - 1, w.shape[1]
-    slope, offset = np.empty(size + 1), np.empty(size + 1)
-    place = np.empty(width, np.int64)
+    slope, offset = np.empty((size + 1, 1)), np.empty((size + 1, 1))
+    kink, place = np.empty(width), np.empty(width, np.int64)
     sum_r, sum_rx = np.empty(size + 1), np.empty(size + 1)
     factor = 2.0 * scale / size
     for n in range(w.shape[0]):
-        _add_neurons(w[n], b[n], c[n], scale, x, first, low, bins_per_unit, slope, offset, place)
+        slope[:] = 0.0
+        offset[:] = 0.0
+        _add_neurons(w[n], b[n], c[n], scale, x, first, low, bins_per_unit, slope, offset, 0, kink, place)
         line, constant, total, r, rx = 0.0, 0.0, 0.0, 0.0, 0.0
         for s in range(size):
             sum_r[s], sum_rx[s] = r, rx
-            line += slope[s]
-            constant += offset[s]
+            line += slope[s, 0]
+            constant += offset[s, 0]
             residual = line * x[s] + constant - y[s]
             total += residual * residual
             r += residual
