@@ -2,7 +2,11 @@
 
 
 class UserError(Exception):
-    """Something outside the program is wrong; the message says what, where, and what to do."""
+    """Something outside the program is wrong; the message, one line, says what, where, and what to do."""
+
+    def __init__(self, message: str):
+        line = " ".join(message.splitlines())
+        super().__init__("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line))
 
 
 class ConfigError(UserError):

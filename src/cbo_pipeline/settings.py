@@ -5,13 +5,14 @@ import dataclasses
 import difflib
 import functools
 import json
+import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cbo_pipeline import methods, problems
+from cbo_pipeline import memory, methods, problems
 from cbo_pipeline.errors import ConfigError
 
 # Keys of the training loop itself; the others belong to a problem or a method.
@@ -56,10 +57,16 @@ class Run:
         try:
             parts = json.loads(text)
             name = RunName(**parts["name"])
-            run = cls(name, parts["problem"], parts["method"], parts["settings"])
-        except (ValueError, TypeError, KeyError) as error:
-            raise ConfigError(f"settings: not the settings of a run ({error})") from None
-        check_run(run, f"experiments.{name.experiment}.methods.{name.method}")
+            run = cls(name, parts["problem"], parts["method"], {**LOOP_DEFAULTS, **parts["settings"]})
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise ConfigError(f"settings: not the settings of a run ({_one_line(error)})") from None
+        where = f"experiments.{name.experiment}.methods.{name.method}"
+        _known(run.problem, problems.names(), f"{where}.problem", "problem")
+        _known(run.method, methods.names(), f"{where}.method", "method")
+        for key in run.settings:
+            if key not in run_keys(run.problem, run.method):
+                raise ConfigError(f"{where}.{key}: {run.method} on {run.problem} takes no such key")
+        check_run(run, where)
         return run
 
     def part(self, cls: type) -> dict[str, Any]:
@@ -82,6 +89,11 @@ def needed_keys(cls: type) -> set[str]:
     }
 
 
+def run_keys(problem: str, method: str) -> set[str]:
+    """All keys that decide the numbers of a run of this method on this problem."""
+    return {*LOOP_KEYS, *taken_keys(problems.find(problem)), *taken_keys(methods.find(method))}
+
+
 def project_file(name: str) -> Path:
     """A file of the project: beside the installed package, or in the checkout that it belongs to."""
     here = Path(__file__).parent
@@ -97,7 +109,20 @@ def load_config(*overlays: str | Path) -> dict:
     config: dict = {}
     for path in (project_file("config.yaml"), *overlays):
         _lay_over(config, _read_yaml(Path(path)))
-    return config
+    return without_left_out(config)
+
+
+def without_left_out(config: Any) -> Any:
+    """The config without the experiments and methods that are set to null: an overlay leaves them out so."""
+    experiments = config.get("experiments") if isinstance(config, dict) else None
+    if not isinstance(experiments, dict):
+        return config
+    kept = {name: content for name, content in experiments.items() if content is not None}
+    for name, content in kept.items():
+        if isinstance(content, dict) and isinstance(content.get("methods"), dict):
+            chosen = {method: own for method, own in content["methods"].items() if own is not None}
+            kept[name] = {**content, "methods": chosen}
+    return {**config, "experiments": kept}
 
 
 def _read_yaml(path: Path) -> dict:
@@ -149,8 +174,12 @@ def schema() -> dict:
 def check_config(config: dict) -> None:
     """Refuse a config with one line that names the key, or return quietly. Nothing has started by then."""
     _check_schema(config)
+    seen = set()
     for name in runs(config):
-        resolve(config, name)
+        curve = (name.experiment, name.method, name.M, name.N)
+        if curve not in seen:  # runs that differ in their seed alone are checked once
+            seen.add(curve)
+            memory.check(resolve(config, name), f"experiments.{name.experiment}.methods.{name.method}")
     _warn_where_consensus_is_not_guaranteed(config)
 
 
@@ -189,7 +218,7 @@ def resolve(config: dict, name: RunName, changes: dict[str, Any] | None = None) 
     _known(problem, problems.names(), f"{path}.problem" if "problem" in experiment else path, "problem")
     where = f"{path}.methods.{name.method}"
     _known(method, methods.names(), f"{where}.method" if "method" in own else where, "method")
-    taken = {*LOOP_KEYS, *taken_keys(problems.find(problem)), *taken_keys(methods.find(method))}
+    taken = run_keys(problem, method)
     for key in {**own, **(changes or {})}:
         if key not in taken and key not in (*GRID_KEYS, "method"):
             hint = _closest(key, taken)
@@ -252,6 +281,7 @@ def _check_schema(config: Any) -> None:
 
 def _check_value(value: Any, rule: dict, path: str) -> None:
     """Raise the first complaint of the schema about ``value`` as one line that starts with the key."""
+    _check_plain(value, path)
     errors = sorted(
         _validator(json.dumps(rule)).iter_errors(value),
         key=lambda e: (len(e.absolute_path), str(e.absolute_path)),
@@ -263,11 +293,34 @@ def _check_value(value: Any, rule: dict, path: str) -> None:
         raise ConfigError(f"{where}{_complaint(error)}")
 
 
+def _check_plain(value: Any, path: str, depth: int = 0) -> None:
+    """Refuse what YAML can say but no setting means: infinities, dates, keys that are not text, loops."""
+    where = path or "the config"
+    if depth > 20:
+        raise ConfigError(f"{where}: nested too deeply")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"{where}: {value} is not a finite number")
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            _check_plain(item, f"{path}[{index}]", depth + 1)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise ConfigError(f"{where}: the key {key!r} is {_kind(key)}, not text; write it in quotes")
+            _check_plain(item, f"{path}.{key}" if path else key, depth + 1)
+    elif value is not None and not isinstance(value, str | bool | int | float):
+        raise ConfigError(f"{where}: {_short(value)} is {_kind(value)}; no setting takes that")
+
+
 @functools.cache
 def _validator(rule: str):
+    """The schema's validator, for which 3.0 is not an integer: sizes and seeds stand in file names."""
     import jsonschema
 
-    return jsonschema.Draft202012Validator({**json.loads(rule), "$defs": schema()["$defs"]})
+    draft = jsonschema.Draft202012Validator
+    whole = draft.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
+    strict = jsonschema.validators.extend(draft, type_checker=whole)
+    return strict({**json.loads(rule), "$defs": schema()["$defs"]})
 
 
 def _complaint(error) -> str:
@@ -284,32 +337,32 @@ def _complaint(error) -> str:
         case "type":
             wanted = " or ".join(limit) if isinstance(limit, list) else limit
             hint = " (YAML reads 1e-3 as text: write 1.0e-3)" if _looks_like_number(value) else ""
-            return f": {value!r} is {_kind(value)}, not {_ARTICLES.get(wanted, wanted)}{hint}"
+            return f": {_short(value)} is {_kind(value)}, not {_ARTICLES.get(wanted, wanted)}{hint}"
         case "enum":
-            return f": {value!r} is not one of {', '.join(map(str, limit))}"
+            return f": {_short(value)} is not one of {', '.join(map(str, limit))}"
         case "minimum":
-            return f": {value} is below {limit}"
+            return f": {_short(value)} is below {limit}"
         case "maximum":
-            return f": {value} is above {limit}"
+            return f": {_short(value)} is above {limit}"
         case "exclusiveMinimum":
-            return f": {value} is not above {limit}"
+            return f": {_short(value)} is not above {limit}"
         case "exclusiveMaximum":
-            return f": {value} is not below {limit}"
+            return f": {_short(value)} is not below {limit}"
         case "minItems" | "minProperties":
             return ": empty; at least one entry is needed"
         case "uniqueItems":
-            return f": {value} has an entry twice"
+            return f": {_short(value)} has an entry twice"
         case "pattern":
-            return f": {value!r} is no name (small letters, digits and _, first a letter)"
+            return f": {_short(value)} is no name (small letters, digits and _, first a letter)"
         case "anyOf":
             kinds = [e for e in error.context if e.validator != "type"]
             nested = kinds[0] if kinds else error.context[0]
             place = "".join(f"[{p}]" for p in nested.path)
             if nested.validator == "type" and not kinds:
                 hint = " (YAML reads 1e3 as text: write 1000)" if _looks_like_number(value) else ""
-                return f": {value!r} is {_kind(value)}, not an integer or a list of integers{hint}"
+                return f": {_short(value)} is {_kind(value)}, not an integer or a list of integers{hint}"
             return f"{place}{_complaint(nested)}"
-    return f": {error.message}"
+    return f": {_one_line(error.message)}"
 
 
 _ARTICLES = {
@@ -323,7 +376,19 @@ _ARTICLES = {
 
 def _kind(value: Any) -> str:
     kinds = {dict: "a mapping", list: "a list", str: "text", bool: "a truth value", type(None): "nothing"}
-    return kinds.get(type(value), "a number")
+    return kinds.get(type(value), "a number" if isinstance(value, int | float) else f"a {type(value).__name__}")
+
+
+def _short(value: Any) -> str:
+    """A value as it is shown in a complaint."""
+    if isinstance(value, int) and abs(value) >= 10**30:
+        return "a number of more than 30 digits"
+    return _one_line(repr(value))
+
+
+def _one_line(text: Any, length: int = 80) -> str:
+    line = " ".join(str(text).split())
+    return line if len(line) <= length else f"{line[: length - 3]}..."
 
 
 def _looks_like_number(value: Any) -> bool:
@@ -335,14 +400,14 @@ def _looks_like_number(value: Any) -> bool:
 
 
 def _closest(word: str, known) -> str:
-    near = difflib.get_close_matches(word, list(known), n=1)
+    near = difflib.get_close_matches(str(word), list(known), n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
 
 def _known(name: str, known: tuple[str, ...], path: str, kind: str) -> None:
     if name not in known:
         hint = _closest(name, known) or f"; known: {', '.join(known)}"
-        raise ConfigError(f"{path}: unknown {kind} {name!r}{hint}")
+        raise ConfigError(f"{path}: unknown {kind} {_short(name)}{hint}")
 
 
 def _lookup(table: dict, name: str, path: str, kind: str) -> dict:

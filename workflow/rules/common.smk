@@ -17,6 +17,7 @@ from cbo_pipeline.errors import UserError
 
 def checked(config):
     """The config, refused with one line that names the key before any job starts."""
+    config = settings.without_left_out(config)
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -1,6 +1,7 @@
 """Adam, Section 3.2 of the paper, by PyTorch's own optimiser."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +20,8 @@ class Adam(Method):
     beta1: float = 0.9
     beta2: float = 0.999
     delta: float = 1e-8
+
+    copies: ClassVar[int] = 6  # parameters, gradient, two moments, and two more inside a step
 
     @classmethod
     def check(cls, settings, M, N):

@@ -44,11 +44,17 @@ class Method(ABC):
     """An optimiser; the fields of a subclass are its settings."""
 
     anisotropic_noise: ClassVar[bool] = False  # then consensus needs 2 lambda > sigma^2
+    copies: ClassVar[int] = 3  # the memory of a step, in ensembles: the particles, those averaged, the step
 
     @classmethod
     def check(cls, settings: dict[str, Any], M: int, N: int) -> tuple[str, str] | None:
         """A complaint (key, words) about settings that do not fit together, or nothing."""
         return None
+
+    @classmethod
+    def scratch_bytes(cls, settings: dict[str, Any], M: int, N: int) -> int:
+        """Memory that a step needs beside the copies of the ensemble; an estimate, for ``memory``."""
+        return 0
 
     @abstractmethod
     def start(self, problem: Problem, N: int, rng: np.random.Generator) -> State:

@@ -36,6 +36,13 @@ class Problem(ABC):
         """A complaint (key, words) about settings that do not fit together, or nothing."""
         return None
 
+    @classmethod
+    def scratch_bytes(cls, settings: dict[str, Any], M: int, N: int) -> int:
+        """Memory that the evaluation of a batch needs; an estimate, for ``memory``.
+
+        By default: some copies of the batch, and of one network's values on it."""
+        return 8 * settings["batch_size"] * 4 * (cls.features + cls.outputs)
+
     @property
     def tasks(self) -> int:
         """The number of tasks P; 1 unless the problem says otherwise."""
