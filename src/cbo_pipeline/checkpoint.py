@@ -1,29 +1,39 @@
 """Checkpoints: the whole state of a run under way, written atomically, outside the declared outputs.
 
 All randomness is a function of counters (``streams``, ``noise``), so a checkpoint holds arrays and one text,
-nothing that needs unpickling.
+nothing that needs unpickling. A checkpoint is a convenience: whatever is wrong with one, the run starts afresh,
+and where none can be written, the run goes on without.
 """
 
+import functools
 import hashlib
 import json
 import signal
+import sys
 import time
-import zipfile
 from pathlib import Path
 
 import numpy as np
 
+from cbo_pipeline import trajectory
 from cbo_pipeline.files import whole_file
 from cbo_pipeline.settings import Run
 from cbo_pipeline.training import History, Interrupted, Training
 
+COUNTERS = ("iteration", "epochs", "tasks", "diverged")
 
+
+class Unfit(Exception):
+    """A checkpoint that cannot be continued; the words say why."""
+
+
+@functools.cache
 def code_fingerprint() -> str:
-    """A hash of the package's sources: a checkpoint of other code is not continued."""
-    digest = hashlib.sha256()
+    """A hash of the package's sources and of the libraries' versions: a checkpoint of other code is not continued."""
+    digest = hashlib.sha256(json.dumps(trajectory.versions(), sort_keys=True).encode())
     root = Path(__file__).parent
     for path in sorted(root.rglob("*.py")):
-        if "figures" not in path.parts:
+        if "figures" not in path.relative_to(root).parts:
             digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
@@ -40,40 +50,85 @@ def save(training: Training, path: Path) -> None:
         "snapshot_epochs": history.snapshot_epochs,
         "diverged": history.diverged,
     }
-    arrays = {"meta": np.array(json.dumps(meta, sort_keys=True))}
-    for group, content in training.method.arrays(training.state).items():
-        arrays |= {f"state/{group}/{k}": np.asarray(v.cpu() if hasattr(v, "cpu") else v) for k, v in content.items()}
-    arrays |= {f"records/{k}": v for k, v in history.records.items()}
-    arrays |= {f"snapshots/{k}": v for k, v in history.snapshots.items()}
     with whole_file(path) as partial, partial.open("wb") as file:
-        np.savez(file, **arrays)
+        np.savez(file, meta=np.array(json.dumps(meta, sort_keys=True)), **_arrays(training))
 
 
-def load(run: Run, path: Path) -> tuple[Training | None, str]:
-    """The training that a checkpoint holds, or nothing and the reason why it is not used."""
-    if not path.exists():
-        return None, ""
+def _arrays(training: Training) -> dict[str, np.ndarray]:
+    """Every array of a training, by kind and name."""
+    state = training.method.arrays(training.state)
+    arrays = {f"state/{group}/{k}": x for group, content in state.items() for k, x in content.items()}
+    arrays |= {f"records/{k}": x for k, x in training.history.records.items()}
+    arrays |= {f"snapshots/{k}": x for k, x in training.history.snapshots.items()}
+    return {name: np.asarray(x.cpu() if hasattr(x, "cpu") else x) for name, x in arrays.items()}
+
+
+def begin_or_go_on(run: Run, path: Path) -> tuple[Training, str]:
+    """The training where its checkpoint left it, or a fresh one; and a line for the log, or nothing."""
+    training = Training.begin(run)
+    try:
+        if not path.exists():
+            return training, ""
+        _restore(training, path)
+    except Unfit as reason:
+        return training, f"checkpoint {path} {reason}: starting afresh"
+    except OSError as error:
+        return training, f"checkpoint {path} cannot be read ({error.strerror or error}): starting afresh"
+    return training, f"going on from {path}, iteration {training.iteration}"
+
+
+def _restore(training: Training, path: Path) -> None:
+    """Put a fresh training where its checkpoint left it; leave it untouched if that cannot be."""
     try:
         with np.load(path, allow_pickle=False) as file:
             content = {name: file[name] for name in file.files}
         meta = json.loads(str(content.pop("meta")))
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        return None, f"checkpoint {path} is damaged ({error}): starting afresh"
-    if meta["settings"] != run.json:
-        return None, f"checkpoint {path} belongs to other settings: starting afresh"
-    if meta["code"] != code_fingerprint():
-        return None, f"checkpoint {path} was written by other code: starting afresh"
-    groups: dict[str, dict] = {"records": {}, "snapshots": {}}
-    state: dict[str, dict] = {}
+        told, code = meta["settings"], meta["code"]
+    except OSError:
+        raise
+    except Exception as error:  # numpy and zipfile raise whatever a damaged byte leads them to
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise Unfit(f"is damaged ({reason})") from None
+    if told != training.run.json:
+        raise Unfit("belongs to other settings")
+    if code != code_fingerprint():
+        raise Unfit("was written by other code")
+    history, state = _checked(training, meta, content)
+    training.go_back_to(state, history, meta["iteration"])
+
+
+def _checked(training: Training, meta: dict, content: dict[str, np.ndarray]) -> tuple[History, dict]:
+    """The content of a checkpoint, if it is laid out like the fresh training that is to take it over."""
+    fresh, last = training.history, training.history.epochs * training.batches_per_epoch
+    kept = meta.get("snapshot_epochs")
+    if not all(type(meta.get(name)) is int for name in COUNTERS) or not isinstance(kept, list):
+        raise Unfit("is incomplete")
+    if (meta["epochs"], meta["tasks"]) != (fresh.epochs, fresh.tasks) or not 0 <= meta["iteration"] <= last:
+        raise Unfit("does not fit this run")
+    for name, array in _arrays(training).items():
+        found = content.get(name)
+        skipped = 1 if name.startswith("snapshots/") else 0  # their number grows during the run
+        if found is None or (found.dtype, found.shape[skipped:]) != (array.dtype, array.shape[skipped:]):
+            raise Unfit(f"does not fit this run ({name})")
+    history = History(fresh.epochs, fresh.tasks, snapshot_epochs=kept, diverged=meta["diverged"])
+    model = training.method.arrays(training.state)
+    state: dict[str, dict] = {group: {} for group in model}
     for name, array in content.items():
-        kind, *rest = name.split("/")
-        if kind == "state":
-            state.setdefault(rest[0], {})[rest[1]] = array
-        else:
-            groups[kind][rest[0]] = array
-    history = History(meta["epochs"], meta["tasks"], **groups)
-    history.snapshot_epochs, history.diverged = meta["snapshot_epochs"], meta["diverged"]
-    return Training.resume(run, state, history, meta["iteration"]), f"going on from {path}"
+        match name.split("/"):
+            case ["state", group, key] if group in model and key in model[group]:
+                state[group][key] = _like(model[group][key], array)
+            case ["records", key] if len(array) == fresh.epochs + 1:
+                history.records[key] = array
+            case ["snapshots", key] if len(array) == len(kept):
+                history.snapshots[key] = array
+            case _:
+                raise Unfit(f"does not fit this run ({name})")
+    return history, state
+
+
+def _like(model, array: np.ndarray):
+    """The array in the place of ``model``: on its device, if it is a torch tensor."""
+    return model.new_tensor(array) if hasattr(model, "new_tensor") else array
 
 
 class Keeper:
@@ -83,6 +138,7 @@ class Keeper:
         self.path, self.seconds = path, seconds
         self.saved = time.monotonic()
         self.signal: signal.Signals | None = None
+        self.failed = ""  # why the last checkpoint could not be written
 
     def __enter__(self) -> "Keeper":
         self.before = {s: signal.signal(s, self._remember) for s in (signal.SIGTERM, signal.SIGINT)}
@@ -98,7 +154,18 @@ class Keeper:
     def __call__(self, training: Training) -> None:
         if self.signal is None and time.monotonic() - self.saved < self.seconds:
             return
-        save(training, self.path)
+        self._try_to_save(training)
         self.saved = time.monotonic()
         if self.signal is not None:
             raise Interrupted(self.signal.name)
+
+    def _try_to_save(self, training: Training) -> None:
+        """A full disk or a folder that may not be written costs the checkpoint, not the run."""
+        try:
+            save(training, self.path)
+            self.failed = ""
+        except OSError as error:
+            reason = error.strerror or str(error)
+            if reason != self.failed:
+                print(f"no checkpoint: {self.path}: {reason}; training goes on without", file=sys.stderr)
+            self.failed = reason

@@ -113,22 +113,23 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _train(options) -> int:
-    from cbo_pipeline import checkpoint, progress, trajectory
-    from cbo_pipeline.training import Interrupted, Training
+    from cbo_pipeline import checkpoint, memory, progress, trajectory
+    from cbo_pipeline.training import Interrupted
 
     run = _run_of(options)
+    memory.check(run, f"experiments.{run.name.experiment}.methods.{run.name.method}")
     kept = options.checkpoint or options.output.with_name(f"{options.output.name}.checkpoint")
-    training, remark = checkpoint.load(run, kept)
+    training, remark = checkpoint.begin_or_go_on(run, kept)
     if remark:
         print(remark, file=sys.stderr)
-    training = training or Training.begin(run)
     done = training.iteration // training.batches_per_epoch
     show = progress.Progress(str(run.name), training.history.epochs, done)
     try:
         with checkpoint.Keeper(kept, options.checkpoint_seconds) as keeper:
             history = training.go_on(show, keeper)
     except Interrupted as reason:
-        print(f"\nstopped by {reason}; the same command goes on from {kept}", file=sys.stderr)
+        found = "starts again" if keeper.failed else f"goes on from {kept}"
+        print(f"\nstopped by {reason}; the same command {found}", file=sys.stderr)
         return 143 if str(reason) == "SIGTERM" else 130
     trajectory.write(trajectory.dataset(run, history), options.output)
     kept.unlink(missing_ok=True)

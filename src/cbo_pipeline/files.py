@@ -1,18 +1,32 @@
 """Files that are there whole or not at all."""
 
 import os
+import re
+import socket
+import time
 from pathlib import Path
+
+from cbo_pipeline.errors import FileRefused
+
+DAY = 86400.0
 
 
 class whole_file:
-    """``with whole_file(path) as partial``: write to ``partial``; it becomes ``path`` only if all went well."""
+    """``with whole_file(path) as partial``: write to ``partial``; it becomes ``path`` only if all went well.
+
+    The partial file's name holds host and process, so that no two writers share one, be it on two nodes of a
+    cluster. What a killed process left behind is cleared away by the next writer of the same file.
+    """
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
-        self.partial = self.path.with_name(f".{self.path.name}.{os.getpid()}.partial")
+        self.partial = self.path.with_name(f".{self.path.name}.{_host()}.{os.getpid()}.partial")
 
     def __enter__(self) -> Path:
+        if self.path.is_dir():
+            raise FileRefused(f"{self.path}: a folder, where a file is to be written")
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        _clear_remains(self.path)
         return self.partial
 
     def __exit__(self, kind, error, trace) -> None:
@@ -23,3 +37,31 @@ class whole_file:
                 self.partial.replace(self.path)
         finally:
             self.partial.unlink(missing_ok=True)
+
+
+def _host() -> str:
+    return re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())
+
+
+def _clear_remains(path: Path) -> None:
+    """Delete partial files of dead processes: those of this host by their process id, others after a day."""
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.([A-Za-z0-9-]+)\.(\d+)\.partial")
+    for file in path.parent.iterdir():
+        found = pattern.fullmatch(file.name)
+        if found and not _in_use(file, *found.groups()):
+            file.unlink(missing_ok=True)
+
+
+def _in_use(file: Path, host: str, process: str) -> bool:
+    if host != _host():
+        try:
+            return time.time() - file.stat().st_mtime < DAY
+        except FileNotFoundError:
+            return False
+    try:
+        os.kill(int(process), 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -67,13 +67,9 @@ class Training:
         training._record_start()
         return training
 
-    @classmethod
-    def resume(cls, run: Run, arrays: State, history: History, iteration: int) -> "Training":
-        """A run that goes on where a checkpoint left it."""
-        training = cls._assembled(run)
-        training.state, training.history = training.method.restored(arrays), history
-        training.iteration = iteration
-        return training
+    def go_back_to(self, arrays: State, history: History, iteration: int) -> None:
+        """Put the run where a checkpoint left it."""
+        self.state, self.history, self.iteration = self.method.restored(arrays), history, iteration
 
     @classmethod
     def _assembled(cls, run: Run) -> "Training":
