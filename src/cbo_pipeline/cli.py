@@ -146,13 +146,11 @@ def _run_of(options):
         raise ConfigError("--experiment and --method are needed (or --settings)")
     config = load_config(*options.config)
     check_config(config)
-    name = RunName(options.experiment, options.method, options.width or 1, options.particles or 1, options.seed)
     changes = dict(_assignment(text) for text in options.set)
-    resolve(config, name, changes)  # names a wrong experiment, method or setting before anything else
     first = experiment_runs(config, options.experiment, options.method)[0]
     M = first.M if options.width is None else options.width
     N = first.N if options.particles is None else options.particles
-    return resolve(config, RunName(name.experiment, name.method, M, N, name.seed), changes)
+    return resolve(config, RunName(first.experiment, first.method, M, N, options.seed), changes)
 
 
 def _assignment(text: str) -> tuple[str, object]:

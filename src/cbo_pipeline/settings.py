@@ -192,6 +192,8 @@ def runs(config: dict) -> Iterator[RunName]:
 
 def experiment_runs(config: dict, experiment: str, method: str) -> list[RunName]:
     """The runs of one method of one experiment: its grid times its seeds."""
+    content = _lookup(config["experiments"], experiment, "experiments", "experiment")
+    _lookup(content["methods"], method, f"experiments.{experiment}.methods", "method")
     merged = _merged(config, experiment, method)
     path = f"experiments.{experiment}.methods.{method}"
     if "grid" in merged:
@@ -241,6 +243,9 @@ def check_run(run: Run, where: str) -> None:
     size = problem.data_size(run.settings)
     if size % run.settings["batch_size"]:
         raise ConfigError(f"{where}.batch_size: {run.settings['batch_size']} does not divide the {size} data points")
+    tasks = run.settings.get("tasks", 1)
+    if tasks > 1 and not method.many_tasks:
+        raise ConfigError(f"{where}.tasks: {run.method} solves one task, not {tasks}")
     for check in (problem.check, method.check):
         complaint = check(run.settings, run.name.M, run.name.N)
         if complaint:

@@ -46,11 +46,14 @@ class CBO(Method):
 
     def move(self, state, view, clock, noise) -> State:
         """Eq. (cbo:sde): theta += -lambda dt (theta - V) + sigma sqrt(dt) (theta - V) * xi."""
-        V = view.consensus
         for layer, (name, theta) in enumerate(state["particles"].items()):
             for rows, xi in noise.blocks(theta, layer):
-                theta[rows] += self.step(theta[rows] - V[name], xi)
+                theta[rows] += self.step(theta[rows] - self.goal(view.consensus[name], rows, len(theta)), xi)
         return state
+
+    def goal(self, V, rows: slice, N: int):
+        """The consensus point that the particles in these rows, of N, move to: one for all."""
+        return V
 
     def step(self, away, xi):
         """(-lambda dt + sigma sqrt(dt) xi) * away, computed in place of xi."""

@@ -8,6 +8,8 @@ from cbo_pipeline.network import Networks, evaluate
 from cbo_pipeline.problems.base import Problem
 from cbo_pipeline.streams import Streams
 
+GRID = np.linspace(0.0, 1.0, 401)  # where examples are shown
+
 
 @dataclass
 class Regression(Problem):
@@ -26,34 +28,31 @@ class Regression(Problem):
         """Draw the data set. The points are kept in ascending order, which the evaluation needs."""
         rng = streams.data()
         self.x = np.sort(rng.uniform(0.0, 1.0, self.points))
-        self.y = self.target(self.x) + self.label_noise * rng.standard_normal(self.points)
-        self._everything = self._prepared(self.x, self.y)
+        values = self.target(self.x)
+        self.y = values + self.label_noise * rng.standard_normal(values.shape)
+        self._everything = self.batch(np.arange(self.points))
 
     @property
     def scale(self) -> float:
         """The factor before the sum over the neurons."""
         return 1.0 / self.M if self.scaling == "mean_field" else 1.0
 
-    def _prepared(self, x: np.ndarray, y: np.ndarray):
+    def batch(self, indices: np.ndarray):
         from cbo_pipeline.piecewise import sorted_points
 
-        return sorted_points(x, y)
-
-    def batch(self, indices: np.ndarray):
         indices = np.sort(indices)
-        return self._prepared(self.x[indices], self.y[..., indices])
+        return sorted_points(self.x[indices], self.y[indices])
 
     def everything(self):
         return self._everything
 
     def example(self, networks: Networks) -> dict:
         """The approximation and the target on a grid, with a few of the training points."""
-        grid = np.linspace(0.0, 1.0, 401)
         shown = np.arange(0, self.points, max(1, self.points // 200))
-        value = evaluate(networks, grid[:, None], self.scale)[0, :, 0]
+        value = evaluate(networks, GRID[:, None], self.scale)[0, :, 0]
         return {
-            "x": (("x",), grid),
-            "target": (("x",), self.target(grid)),
+            "x": (("x",), GRID),
+            "target": (("x",), self.target(GRID)),
             "prediction": (("x",), value),
             "sample": (("sample",), shown + 1),
             "sample_x": (("sample",), self.x[shown]),
@@ -64,18 +63,18 @@ class Regression(Problem):
         from cbo_pipeline.piecewise import squared_risks
 
         out = np.empty(len(networks["b"]))
-        squared_risks(*_flat(networks), self.scale, *batch, out)
+        squared_risks(*flat(networks), self.scale, *batch, out)
         return out
 
     def risks_and_gradients(self, networks: Networks, batch, out: Networks) -> np.ndarray:
         from cbo_pipeline.piecewise import squared_gradients
 
         risks = np.empty(len(networks["b"]))
-        squared_gradients(*_flat(networks), self.scale, *batch, risks, *_flat(out))
+        squared_gradients(*flat(networks), self.scale, *batch, risks, *flat(out))
         return risks
 
 
-def _flat(networks: Networks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def flat(networks: Networks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """w, b and c as (N, M): one feature, one output."""
     b = networks["b"]
     return networks["w"].reshape(b.shape), b, networks["c"].reshape(b.shape)

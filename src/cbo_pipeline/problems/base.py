@@ -21,6 +21,7 @@ class Problem(ABC):
     outputs: ClassVar[int] = 1
     features: ClassVar[int] = 1
     outer_bias: ClassVar[bool] = False
+    tasks: ClassVar[int] = 1  # P; a setting of a problem that has several
 
     @abstractmethod
     def load(self, streams: Streams) -> None:
@@ -43,14 +44,13 @@ class Problem(ABC):
         By default: some copies of the batch, and of one network's values on it."""
         return 8 * settings["batch_size"] * 4 * (cls.features + cls.outputs)
 
-    @property
-    def tasks(self) -> int:
-        """The number of tasks P; 1 unless the problem says otherwise."""
-        return 1
-
     @abstractmethod
     def batch(self, indices: np.ndarray) -> Any:
         """The training points of these indices, in the form that ``risks`` takes."""
+
+    def batch_of_task(self, batch: Any, task: int) -> Any:
+        """The batch for one task (from 0) by itself: ``risks`` of it are (N,) or (N, 1)."""
+        return batch
 
     @abstractmethod
     def everything(self) -> Any:

@@ -1,0 +1,42 @@
+"""What Multi-Task CBO saves: one CBO ensemble of N particles for each of the P tasks, nothing shared."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cbo_pipeline import network
+from cbo_pipeline.methods._taskwise import TaskwiseCBO
+from cbo_pipeline.methods.base import State, View
+from cbo_pipeline.network import select
+
+
+@dataclass(frozen=True)
+class SeparateCBO(TaskwiseCBO):
+    """P independent runs of CBO, Eq. (cbo:sde), side by side: P * N networks, those of the first task first."""
+
+    @classmethod
+    def scratch_bytes(cls, settings, M, N):
+        """The ensembles beyond the first: drawn in float64, kept in the run's precision."""
+        return 12 * 3 * M * N * (settings.get("tasks", 1) - 1)
+
+    def start(self, problem, N, rng) -> State:
+        return super().start(problem, N * problem.tasks, rng)
+
+    def look(self, state, problem, batch, clock) -> View:
+        """Eq. (cbo:consensus_point) for every ensemble, with the risks of its own task only."""
+        particles, P = state["particles"], problem.tasks
+        N = network.size(particles) // P
+        views = []
+        for task in range(P):
+            ensemble = select(particles, slice(task * N, (task + 1) * N))
+            risks = problem.risks(ensemble, problem.batch_of_task(batch, task))
+            views.append(self.consensus(ensemble, risks.reshape(N), clock))
+        return View(
+            np.stack([view.risks for view in views], axis=1),
+            _joined([view.consensus for view in views]),
+            _joined([view.reported for view in views]),
+        )
+
+
+def _joined(parts: list[network.Networks]) -> network.Networks:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
