@@ -5,6 +5,7 @@ killed process leaves no half file under the final name. They hold no clock time
 the same bytes.
 """
 
+import io
 import json
 import platform
 from importlib import metadata
@@ -14,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 import cbo_pipeline
-from cbo_pipeline.errors import FileRefused
+from cbo_pipeline.errors import FileRefused, UserError
 from cbo_pipeline.files import whole_file
 from cbo_pipeline.network import DIMENSIONS
 from cbo_pipeline.settings import Run
@@ -22,6 +23,11 @@ from cbo_pipeline.training import History
 
 CONTRACT = 1  # raised when the meaning or the bytes of a file change
 ENGINE = "h5netcdf"
+# What a file of each kind holds at the least: variables and attributes.
+CONTENT = {
+    "run": ("risk", "diverged", "experiment", "method", "seed", "settings"),
+    "summary": ("risk", "risk_over_seeds", "experiment", "settings"),
+}
 LIBRARIES = ("numpy", "numba", "scipy", "torch", "lapx", "xarray", "h5netcdf", "h5py")
 
 LONG_NAMES = {
@@ -103,8 +109,11 @@ def write(data: xr.Dataset, path: str | Path) -> None:
         variable.encoding = {}
         if variable.dtype.kind in "fiu":
             encoding.setdefault(name, {})["_FillValue"] = None
+    # The HDF5 library does not survive a disk that fills up under it: it writes to memory, Python to the disk.
+    content = io.BytesIO()
+    data.to_netcdf(content, engine=ENGINE, encoding=encoding)
     with whole_file(path) as partial:
-        data.to_netcdf(partial, engine=ENGINE, encoding=encoding)
+        partial.write_bytes(content.getbuffer())
 
 
 def read(path: str | Path, kind: str | None = None) -> xr.Dataset:
@@ -123,12 +132,21 @@ def read(path: str | Path, kind: str | None = None) -> xr.Dataset:
     contract = data.attrs.get("contract")
     if contract is None:
         raise FileRefused(f"{path}: not a file of this pipeline (it names no contract)")
-    if int(contract) != CONTRACT:
+    if str(contract) != str(CONTRACT):
         raise FileRefused(
             f"{path}: written under contract {contract}, this is contract {CONTRACT}; delete it and make it again"
         )
-    if kind is not None and data.attrs.get("kind") != kind:
-        raise FileRefused(f"{path}: a file of kind {data.attrs.get('kind')!r}, not {kind!r}")
+    found = str(data.attrs.get("kind"))
+    if kind is not None and found != kind:
+        raise FileRefused(f"{path}: a file of kind {found!r}, not {kind!r}")
+    missing = [name for name in CONTENT.get(found, ()) if name not in {*data, *data.attrs}]
+    if missing:
+        raise FileRefused(f"{path}: holds no {' and no '.join(missing)}; delete it and make it again")
+    if "settings" in data.attrs:
+        try:
+            run_of(data)
+        except UserError as error:
+            raise FileRefused(f"{path}: {error}; delete it and make it again") from None
     return data
 
 
