@@ -38,8 +38,18 @@ class Figure:
 FIGURES = {
     figure.label: figure
     for figure in (
+        Figure("diagram_multi_task", "fig1", "diagrams", "Single-task and Multi-Task CBO", ()),
         Figure("sine_training", "fig2", "sine", "Sine: risk per epoch", (Need("sine", ("cbo", "adam")),)),
         Figure("sine_example", "fig3", "sine", "Sine: approximations", (Need("sine", ("cbo", "adam")),)),
+        Figure("meanfield_diagram", "fig7", "diagrams", "The mean-field limits", ()),
+        Figure(
+            "precision",
+            "s6",
+            "precision",
+            "Sine: CBO in single and double precision",
+            (Need("sine", ("cbo", "cbo_float64")),),
+            "Supplement",
+        ),
     )
 }
 
