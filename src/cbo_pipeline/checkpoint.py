@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from cbo_pipeline import trajectory
+from cbo_pipeline.errors import UserError
 from cbo_pipeline.files import whole_file
 from cbo_pipeline.settings import Run
 from cbo_pipeline.training import History, Interrupted, Training
@@ -164,8 +165,8 @@ class Keeper:
         try:
             save(training, self.path)
             self.failed = ""
-        except OSError as error:
-            reason = error.strerror or str(error)
+        except (OSError, UserError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
             if reason != self.failed:
                 print(f"no checkpoint: {self.path}: {reason}; training goes on without", file=sys.stderr)
             self.failed = reason

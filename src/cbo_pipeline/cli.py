@@ -4,6 +4,7 @@ Heavy modules are imported inside the commands that use them.
 """
 
 import argparse
+import contextlib
 import os
 import sys
 import warnings
@@ -30,6 +31,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command; a user's mistake becomes one line on standard error and exit code 2."""
     for name in ONE_THREAD:
         os.environ[name] = "1"
+    # A file has one writer and is renamed when whole: HDF5 need not lock it, which some clusters forbid.
+    os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
     options = _parser().parse_args(arguments)
     warnings.showwarning = _show_warning
     try:
@@ -43,6 +46,11 @@ def main(arguments: list[str] | None = None) -> int:
         where = f"{error.filename}: " if error.filename else ""
         print(f"cbo-pipeline: {where}{error.strerror or error}", file=sys.stderr)
         return 2
+    except MemoryError as error:
+        print(f"cbo-pipeline: not enough memory ({error})", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
 
 
 def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:
@@ -83,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     train.add_argument(
         "--checkpoint-seconds",
-        type=float,
+        type=_seconds,
         default=60.0,
         metavar="S",
         help="time between checkpoints (default 60)",
@@ -112,13 +120,21 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _seconds(text: str) -> float:
+    """A time that argparse refuses unless it is a number, zero or more."""
+    if not float(text) >= 0:
+        raise ValueError(text)
+    return float(text)
+
+
 def _train(options) -> int:
-    from cbo_pipeline import checkpoint, memory, progress, trajectory
+    from cbo_pipeline import checkpoint, files, memory, progress, trajectory
     from cbo_pipeline.training import Interrupted
 
     run = _run_of(options)
     memory.check(run, f"experiments.{run.name.experiment}.methods.{run.name.method}")
     kept = options.checkpoint or options.output.with_name(f"{options.output.name}.checkpoint")
+    files.check_writable(options.output)
     training, remark = checkpoint.begin_or_go_on(run, kept)
     if remark:
         print(remark, file=sys.stderr)
@@ -132,7 +148,8 @@ def _train(options) -> int:
         print(f"\nstopped by {reason}; the same command {found}", file=sys.stderr)
         return 143 if str(reason) == "SIGTERM" else 130
     trajectory.write(trajectory.dataset(run, history), options.output)
-    kept.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        kept.unlink(missing_ok=True)
     print(_result(run, history, options.output), file=sys.stderr)
     return 0
 

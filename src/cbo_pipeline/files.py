@@ -1,5 +1,6 @@
 """Files that are there whole or not at all."""
 
+import contextlib
 import os
 import re
 import socket
@@ -35,8 +36,30 @@ class whole_file:
                 with self.partial.open("rb+") as file:
                     os.fsync(file.fileno())
                 self.partial.replace(self.path)
+        except OSError as problem:
+            self._name(problem)
+            raise
         finally:
-            self.partial.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self.partial.unlink(missing_ok=True)
+        self._name(error)
+
+    def _name(self, error: BaseException | None) -> None:
+        """Let an error of the operating system name the file that was meant, not the partial one."""
+        if isinstance(error, OSError) and error.filename in (None, self.partial, str(self.partial)):
+            error.filename, error.filename2 = str(self.path), None
+
+
+def check_writable(path: Path) -> None:
+    """Find out now, not after hours of work, that a file cannot be written."""
+    writing = whole_file(path)
+    partial = writing.__enter__()
+    try:
+        partial.touch()
+    except OSError as error:
+        writing._name(error)
+        raise
+    partial.unlink()
 
 
 def _host() -> str:
