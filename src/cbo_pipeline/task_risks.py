@@ -7,7 +7,8 @@ r = g - y_1, its coordinates k = B r and what the basis cannot reach, e = r - k 
     |g - y_p|^2 = |e|^2 + |k - a_p|^2        for every task p.
 
 That takes O(S q + P q) work a network instead of O(P S). It is Pythagoras' theorem and no approximation; as both
-terms are sums of squares nothing cancels, however small the risk or however far away the particle. All sums are float64.
+terms are sums of squares nothing cancels, however small the risk or however far away the particle. All sums are
+float64.
 """
 
 from typing import NamedTuple

@@ -62,7 +62,7 @@ class Training:
     @classmethod
     def begin(cls, run: Run) -> "Training":
         """A fresh run, its initial state recorded as epoch 0."""
-        training = cls._assembled(run)
+        training = cls.assembled(run)
         training.state = training.method.start(training.problem, run.name.N, training.streams.initial())
         training._record_start()
         return training
@@ -72,7 +72,8 @@ class Training:
         self.state, self.history, self.iteration = self.method.restored(arrays), history, iteration
 
     @classmethod
-    def _assembled(cls, run: Run) -> "Training":
+    def assembled(cls, run: Run) -> "Training":
+        """A run with its data and its settings, but no ensemble yet."""
         problem_class, method_class = problems.find(run.problem), methods.find(run.method)
         problem = problem_class(M=run.name.M, **run.part(problem_class))
         streams = Streams(run.name.seed, run.settings["data_seed"])

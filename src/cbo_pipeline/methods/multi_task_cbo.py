@@ -22,7 +22,7 @@ class MultiTaskCBO(TaskwiseCBO):
     @classmethod
     def check(cls, settings, M, N):
         tasks = settings.get("tasks", 1)
-        return ("N", f"{N} particles for {tasks} tasks: every task needs at least one") if N < tasks else None
+        return ("N", f"{N} particles for {tasks} tasks: every task needs at least one") if tasks > N else None
 
     @classmethod
     def scratch_bytes(cls, settings, M, N):
@@ -32,10 +32,11 @@ class MultiTaskCBO(TaskwiseCBO):
     def assigned(self, N, P):
         """The task of every particle, (N,), both from 0.
 
-        >>> common = {"dt": 0.1, "alpha": 1, "lambda_": 1, "sigma_squared": 1, "initial": "uniform", "initial_bound": 1}
-        >>> MultiTaskCBO(**common).assigned(8, 3).tolist()
+        >>> common = {"dt": 0.1, "alpha": 1, "lambda_": 1, "sigma_squared": 1}
+        >>> law = {"initial": "uniform", "initial_bound": 1}
+        >>> MultiTaskCBO(**common, **law).assigned(8, 3).tolist()
         [0, 0, 0, 1, 1, 1, 2, 2]
-        >>> MultiTaskCBO(**common, assignment="cyclic").assigned(8, 3).tolist()
+        >>> MultiTaskCBO(**common, **law, assignment="cyclic").assigned(8, 3).tolist()
         [0, 1, 2, 0, 1, 2, 0, 1]
         """
         return super().assigned(N, P) if self.assignment == "blocks" else np.arange(N) % P
