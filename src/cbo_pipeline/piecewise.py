@@ -68,7 +68,7 @@ def _kinks(w, b, low, bins_per_unit, last, kink, bin_of_kink):
 
 
 @njit(cache=True, error_model="numpy")
-def _add_neurons(w, b, c, scale, x, first, low, bins_per_unit, slope, offset, lane, kink, place):
+def add_neurons(w, b, c, scale, x, first, low, bins_per_unit, slope, offset, lane, kink, place):
     """Scatter the slopes and offsets of one network's neurons to the points where they change.
 
     ``slope`` and ``offset`` are (S + 1, lanes), zero in this lane. Neuron m is active where w x + b > 0: from
@@ -109,7 +109,7 @@ def predictions(w, b, c, scale, x, first, low, bins_per_unit, out):
     for n in range(w.shape[0]):
         slope[:] = 0.0
         offset[:] = 0.0
-        _add_neurons(w[n], b[n], c[n], scale, x, first, low, bins_per_unit, slope, offset, 0, kink, place)
+        add_neurons(w[n], b[n], c[n], scale, x, first, low, bins_per_unit, slope, offset, 0, kink, place)
         line, constant = 0.0, 0.0
         for s in range(size):
             line += slope[s, 0]
@@ -131,7 +131,7 @@ def squared_risks(w, b, c, scale, x, y, first, low, bins_per_unit, out):
         offset[:] = 0.0
         for lane in range(4):
             k = min(n + lane, count - 1)
-            _add_neurons(w[k], b[k], c[k], scale, x, first, low, bins_per_unit, slope, offset, lane, kink, place)
+            add_neurons(w[k], b[k], c[k], scale, x, first, low, bins_per_unit, slope, offset, lane, kink, place)
         line0 = line1 = line2 = line3 = 0.0
         constant0 = constant1 = constant2 = constant3 = 0.0
         total0 = total1 = total2 = total3 = 0.0
@@ -165,7 +165,7 @@ def squared_gradients(w, b, c, scale, x, y, first, low, bins_per_unit, out, dw, 
     for n in range(w.shape[0]):
         slope[:] = 0.0
         offset[:] = 0.0
-        _add_neurons(w[n], b[n], c[n], scale, x, first, low, bins_per_unit, slope, offset, 0, kink, place)
+        add_neurons(w[n], b[n], c[n], scale, x, first, low, bins_per_unit, slope, offset, 0, kink, place)
         line, constant, total, r, rx = 0.0, 0.0, 0.0, 0.0, 0.0
         for s in range(size):
             sum_r[s], sum_rx[s] = r, rx
