@@ -16,9 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from cbo_pipeline.piecewise import SortedPoints, predictions
-
-ROWS = 32  # networks evaluated together: their values stay in the second-level cache
+from cbo_pipeline.piecewise import SortedPoints, add_neurons
 
 
 class TaskBasis(NamedTuple):
@@ -40,61 +38,101 @@ class TaskBasis(NamedTuple):
 
 
 def task_basis(targets: np.ndarray) -> TaskBasis:
-    """The basis of the targets (P, S). What is left out is below the rounding of the targets themselves."""
-    left, values, right = np.linalg.svd(targets - targets[0], full_matrices=False)
-    rounding = np.finfo(np.float64).eps * np.abs(targets).max() * np.sqrt(targets.size)
-    rank = int(np.count_nonzero(values > rounding))
-    return TaskBasis(targets[0], left[:, :rank] * values[:rank], np.ascontiguousarray(right[:rank]))
+    """The basis of the targets (P, S): the largest row that is left, taken out of all rows, until none is left.
+
+    What is left at the end is a few units in the last place of the targets, in every entry. (The errors of a
+    singular value decomposition are larger: it would see a second direction in shifts of one function.)
+    """
+    rest = targets - targets[0]
+    rounding = 8 * np.finfo(np.float64).eps * np.abs(targets).max()
+    coordinates, basis = np.zeros((len(targets), 0)), np.zeros((0, targets.shape[1]))
+    while np.abs(rest).max() > rounding and len(basis) < len(targets):
+        largest = rest[np.argmax(np.abs(rest).max(axis=1))]
+        direction = largest / np.sqrt(largest @ largest)
+        along = np.zeros(len(rest))
+        for _ in range(2):  # the second time takes out what the rounding of the first sums has left
+            step = rest @ direction
+            rest -= np.outer(step, direction)
+            along += step
+        coordinates, basis = np.column_stack([coordinates, along]), np.vstack([basis, direction])
+    return TaskBasis(targets[0], coordinates, basis)
 
 
 def squared_task_risks(
     w: np.ndarray, b: np.ndarray, c: np.ndarray, scale: float, points: SortedPoints, tasks: TaskBasis
 ) -> np.ndarray:
     """Eq. (eq:empirical_risk) with Eq. (eq:MSE) of N networks of one input for P tasks: (N, P)."""
-    risks = np.empty((len(w), len(tasks.coordinates)))
-    values = np.empty((min(ROWS, len(w)), len(tasks.reference)))
+    risks = np.empty(
+        (len(tasks.coordinates), len(w))
+    )  # a task's risks lie together: the weights are made task by task
     x, _, first, low, bins_per_unit = points
-    for start in range(0, len(w), ROWS):
-        rows = slice(start, start + ROWS)
-        part = values[: len(w[rows])]
-        predictions(w[rows], b[rows], c[rows], scale, x, first, low, bins_per_unit, part)
-        _fill_risks(part, *tasks, risks[rows])
-    return risks
+    _fill_risks(w, b, c, scale, x, first, low, bins_per_unit, *tasks, risks)
+    return risks.T
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def _fill_risks(values, reference, coordinates, basis, out):
-    """Fill ``out`` (N, P) from the values (N, S) of the networks, which are overwritten."""
-    rank, size = basis.shape
-    found = np.empty(rank)
-    for n in range(len(values)):
-        rest = values[n]
-        for s in range(size):
-            rest[s] -= reference[s]
+def _fill_risks(w, b, c, scale, x, first, low, bins_per_unit, reference, coordinates, basis, out):
+    """Fill ``out`` (P, N). Four networks go side by side, as in ``piecewise.squared_risks``."""
+    size, width, count, rank = x.size - 1, w.shape[1], w.shape[0], basis.shape[0]
+    slope, offset = np.empty((size + 1, 4)), np.empty((size + 1, 4))
+    kink, place = np.empty(width), np.empty(width, np.int64)
+    rest, found, total = np.empty((size, 4)), np.empty((rank, 4)), np.empty(4)
+    for n in range(0, count, 4):
+        slope[:] = 0.0
+        offset[:] = 0.0
+        for lane in range(4):
+            k = min(n + lane, count - 1)
+            add_neurons(w[k], b[k], c[k], scale, x, first, low, bins_per_unit, slope, offset, lane, kink, place)
+        _residuals(slope, offset, x, reference, rest)
         for q in range(rank):
-            found[q] = _dot(basis[q], rest)
-        for q in range(rank):
-            for s in range(size):
-                rest[s] -= found[q] * basis[q, s]
-        unreached = _dot(rest, rest)
-        for p in range(len(coordinates)):
-            total = unreached
-            for q in range(rank):
-                away = found[q] - coordinates[p, q]
-                total += away * away
-            out[n, p] = total / size
+            _take_out(basis[q], rest, found[q])
+        _squares(rest, total)
+        for lane in range(4):
+            k = min(n + lane, count - 1)
+            for p in range(len(coordinates)):
+                square = total[lane]
+                for q in range(rank):
+                    away = found[q, lane] - coordinates[p, q]
+                    square += away * away
+                out[p, k] = square / size
 
 
 @njit(cache=True, error_model="numpy")
-def _dot(u, v):
-    """The scalar product, in four partial sums that do not wait for each other."""
-    a0 = a1 = a2 = a3 = 0.0
-    whole = u.size - u.size % 4
-    for s in range(0, whole, 4):
-        a0 += u[s] * v[s]
-        a1 += u[s + 1] * v[s + 1]
-        a2 += u[s + 2] * v[s + 2]
-        a3 += u[s + 3] * v[s + 3]
-    for s in range(whole, u.size):
-        a0 += u[s] * v[s]
-    return (a0 + a1) + (a2 + a3)
+def _residuals(slope, offset, x, reference, rest):
+    """g(x_s) - reference_s of four networks from their scattered kinks."""
+    line0 = line1 = line2 = line3 = 0.0
+    constant0 = constant1 = constant2 = constant3 = 0.0
+    for s in range(len(rest)):
+        line0, line1 = line0 + slope[s, 0], line1 + slope[s, 1]
+        line2, line3 = line2 + slope[s, 2], line3 + slope[s, 3]
+        constant0, constant1 = constant0 + offset[s, 0], constant1 + offset[s, 1]
+        constant2, constant3 = constant2 + offset[s, 2], constant3 + offset[s, 3]
+        rest[s, 0] = line0 * x[s] + constant0 - reference[s]
+        rest[s, 1] = line1 * x[s] + constant1 - reference[s]
+        rest[s, 2] = line2 * x[s] + constant2 - reference[s]
+        rest[s, 3] = line3 * x[s] + constant3 - reference[s]
+
+
+@njit(cache=True, error_model="numpy")
+def _take_out(direction, rest, found):
+    """The coordinate of four rests along a unit vector; it is taken out of them."""
+    k0 = k1 = k2 = k3 = 0.0
+    for s in range(len(rest)):
+        k0, k1 = k0 + direction[s] * rest[s, 0], k1 + direction[s] * rest[s, 1]
+        k2, k3 = k2 + direction[s] * rest[s, 2], k3 + direction[s] * rest[s, 3]
+    for s in range(len(rest)):
+        rest[s, 0] -= k0 * direction[s]
+        rest[s, 1] -= k1 * direction[s]
+        rest[s, 2] -= k2 * direction[s]
+        rest[s, 3] -= k3 * direction[s]
+    found[0], found[1], found[2], found[3] = k0, k1, k2, k3
+
+
+@njit(cache=True, error_model="numpy")
+def _squares(rest, total):
+    """The squared lengths of four rests."""
+    t0 = t1 = t2 = t3 = 0.0
+    for s in range(len(rest)):
+        t0, t1 = t0 + rest[s, 0] * rest[s, 0], t1 + rest[s, 1] * rest[s, 1]
+        t2, t3 = t2 + rest[s, 2] * rest[s, 2], t3 + rest[s, 3] * rest[s, 3]
+    total[0], total[1], total[2], total[3] = t0, t1, t2, t3
