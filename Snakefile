@@ -6,6 +6,7 @@ min_version("9.0")
 configfile: f"{workflow.basedir}/config.yaml"
 
 
+include: "workflow/rules/lock.smk"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/summarise.smk"
