@@ -59,7 +59,7 @@ def _kinks(w, b, low, bins_per_unit, last, kink, bin_of_kink):
     """The kinks of one network's neurons and their bins, clipped to 0 .. last: a loop that vectorises."""
     for m in range(w.size):
         t = -np.float64(b[m]) / np.float64(w[m])
-        t = t if t < LARGEST else LARGEST
+        t = LARGEST if t > LARGEST else t
         position = (t - low) * bins_per_unit
         position = position if position > 0.0 else 0.0  # also where the kink is not a number
         position = position if position < last else last
@@ -86,7 +86,7 @@ def add_neurons(w, b, c, scale, x, first, low, bins_per_unit, slope, offset, lan
         while x[np.uint64(index)] <= t:
             index += 1
         falling = wm < 0.0
-        while x[np.uint64(max(index - 1, 0))] == t and falling:
+        while x[np.uint64(max(index - 1, 0))] == t and falling and index > 0:
             index -= 1
         if wm == 0.0:
             index = x.size - 1 if bm <= 0.0 else 0

@@ -4,6 +4,7 @@ No stream carries a state from one epoch to the next, so that a run can go on fr
 seed every method sees the same data set and the same batches.
 """
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,5 +42,9 @@ class Streams:
         """The standard normal noise of one iteration, see ``cbo_pipeline.noise``."""
         from cbo_pipeline.noise import Noise
 
+        return Noise(self._noise_key, iteration)
+
+    @functools.cached_property
+    def _noise_key(self) -> tuple[int, int]:
         low, high = self._sequence(_NOISE).generate_state(2, np.uint32)
-        return Noise((int(low), int(high)), iteration)
+        return int(low), int(high)
