@@ -9,6 +9,7 @@ configfile: f"{workflow.basedir}/config.yaml"
 include: "workflow/rules/lock.smk"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/train.smk"
+include: "workflow/rules/data.smk"
 include: "workflow/rules/summarise.smk"
 include: "workflow/rules/figures.smk"
 

@@ -109,6 +109,23 @@ def _parser() -> argparse.ArgumentParser:
     join.set_defaults(command=_join)
 
     figure = commands.add_parser("figure", help="draw one figure of the paper")
+    fetch = commands.add_parser("fetch-mnist", help="get the files of MNIST, and check those that are there")
+    fetch.add_argument(
+        "--data-dir",
+        type=Path,
+        metavar="DIR",
+        help="the files go to DIR/MNIST/raw (default: the environment variable CBO_DATA_DIR, or data)",
+    )
+    fetch.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        metavar="DIR",
+        help="folder that has the files, raw or as .gz (it is only read)",
+    )
+    fetch.add_argument("--output", type=Path, metavar="FILE", help="write what was checked, as md5sum does")
+    fetch.set_defaults(command=_fetch_mnist)
+
     figure.add_argument("label", help="the figure's label, such as sine_training")
     figure.add_argument("summaries", nargs="*", type=Path, help="summaries of the curves that it shows")
     figure.add_argument("--output", required=True, nargs="+", type=Path, help="files to write (.pdf, .png)")
@@ -212,6 +229,17 @@ def _figure(options) -> int:
     from cbo_pipeline import figures
 
     figures.draw(options.label, options.summaries, options.output)
+    return 0
+
+
+def _fetch_mnist(options) -> int:
+    from cbo_pipeline import mnist_data
+
+    mnist_data.fetch(
+        options.data_dir or mnist_data.folder(), options.source, lambda text: print(text, file=sys.stderr)
+    )
+    if options.output:
+        mnist_data.write_manifest(options.output)
     return 0
 
 

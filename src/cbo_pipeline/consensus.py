@@ -34,19 +34,20 @@ def weighted_mean(weights: np.ndarray, networks: Networks) -> Networks:
     """
     used = np.flatnonzero(weights.any(axis=0))
     weights = np.ascontiguousarray(weights[:, used])
-    return {name: _product(weights, x[used]) for name, x in networks.items()}
+    return {name: _product(weights, x, used) for name, x in networks.items()}
 
 
-def _product(weights: np.ndarray, x):
-    """weights @ x over the first axis of x, summed in float64, in the type of x."""
+def _product(weights: np.ndarray, x, used: np.ndarray):
+    """weights @ x[used] over the first axis of x, summed in float64, in the type of x."""
     flat = x.reshape(len(x), -1)
     if isinstance(x, np.ndarray):
         mean = np.empty((len(weights), flat.shape[1]), x.dtype)
         for first in range(0, flat.shape[1], COLUMNS):
-            mean[:, first : first + COLUMNS] = weights @ flat[:, first : first + COLUMNS].astype(np.float64)
+            mean[:, first : first + COLUMNS] = weights @ flat[used, first : first + COLUMNS].astype(np.float64)
     else:
         import torch
 
-        factors = torch.as_tensor(weights, device=x.device)
-        mean = torch.cat([(factors @ part.double()).to(x.dtype) for part in flat.split(COLUMNS, dim=1)], dim=1)
+        factors, rows = torch.as_tensor(weights, device=x.device), torch.as_tensor(used, device=x.device)
+        parts = flat.split(COLUMNS, dim=1)
+        mean = torch.cat([(factors @ part.index_select(0, rows).double()).to(x.dtype) for part in parts], dim=1)
     return mean.reshape(len(weights), *x.shape[1:])

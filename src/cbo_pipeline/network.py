@@ -9,7 +9,11 @@ with M neurons, d features and O outputs. One network is an ensemble of one. The
 torch tensors where a problem runs on a device.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
+
+BLOCK = 1 << 18  # numbers of an ensemble that are copied together
 
 Networks = dict[str, np.ndarray]
 
@@ -29,14 +33,22 @@ def shapes(M: int, d: int, outputs: int, outer_bias: bool) -> dict[str, tuple[in
 
 def uniform(shape: dict[str, tuple[int, ...]], N: int, bound: float, rng: np.random.Generator, dtype) -> Networks:
     """N networks with independent parameters from U[-bound, bound]: rho^0 of Section 4."""
-    return {k: rng.uniform(-bound, bound, (N, *s)).astype(dtype) for k, s in shape.items()}
+    return {k: _uniform((N, *s), bound, rng, dtype) for k, s in shape.items()}
 
 
 def pytorch_default(shape: dict[str, tuple[int, ...]], N: int, rng: np.random.Generator, dtype) -> Networks:
     """N networks with the law that torch.nn.Linear gives its parameters: U[-1/sqrt(fan_in), 1/sqrt(fan_in)]."""
     M, d = shape["w"]
     fan_in = {"w": d, "b": d, "c": M, "a": M}
-    return {k: rng.uniform(-(fan_in[k] ** -0.5), fan_in[k] ** -0.5, (N, *s)).astype(dtype) for k, s in shape.items()}
+    return {k: _uniform((N, *s), fan_in[k] ** -0.5, rng, dtype) for k, s in shape.items()}
+
+
+def _uniform(shape: tuple[int, ...], bound: float, rng: np.random.Generator, dtype) -> np.ndarray:
+    """The numbers of one call of ``rng.uniform``, but drawn in blocks: it draws in double precision."""
+    values = np.empty(shape, dtype)
+    for rows in row_blocks(values):
+        values[rows] = rng.uniform(-bound, bound, values[rows].shape)
+    return values
 
 
 def evaluate(networks: Networks, x: np.ndarray, scale: float) -> np.ndarray:
@@ -61,12 +73,32 @@ def size(networks: Networks) -> int:
     return len(networks["w"])
 
 
+def zeros_like(networks: Networks) -> Networks:
+    """An ensemble of the same shape and place, all zero."""
+    return {k: np.zeros_like(x) if isinstance(x, np.ndarray) else x.new_zeros(x.shape) for k, x in networks.items()}
+
+
+def in_numpy(x):
+    """A tensor in main memory as a numpy array that shares it: small operations cost less there. Else x itself."""
+    return x.numpy() if not isinstance(x, np.ndarray) and x.device.type == "cpu" else x
+
+
+def row_blocks(x) -> Iterator[slice]:
+    """Cut the rows of x into blocks, so that temporary copies stay small."""
+    rows = max(1, BLOCK * len(x) // max(1, x.size if isinstance(x, np.ndarray) else x.numel()))
+    return (slice(first, min(first + rows, len(x))) for first in range(0, len(x), rows))
+
+
 def squared_distances(networks: Networks, points: Networks) -> np.ndarray:
     """|theta_n - v_n|^2 in float64, (N,); ``points`` has one row, or one for each particle."""
     total = np.zeros(size(networks))
-    for name, x in networks.items():
-        for n in range(len(x)):
-            v = points[name][n if len(points[name]) > 1 else 0]
-            difference = np.asarray(x[n] - v, dtype=np.float64).ravel()
-            total[n] += difference @ difference
+    for name in networks:
+        x, v = in_numpy(networks[name]), in_numpy(points[name])
+        for rows in row_blocks(x):
+            difference = (x[rows] - v[rows if len(v) > 1 else slice(1)]).reshape(rows.stop - rows.start, -1)
+            if isinstance(x, np.ndarray):
+                difference = difference.astype(np.float64, copy=False)
+                total[rows] += np.einsum("nd,nd->n", difference, difference)
+            else:
+                total[rows] += difference.double().square().sum(1).cpu().numpy()
     return total

@@ -12,6 +12,7 @@ import xarray as xr
 
 from cbo_pipeline import problems, trajectory
 from cbo_pipeline.errors import FileRefused
+from cbo_pipeline.problems.base import Problem
 from cbo_pipeline.settings import Run
 from cbo_pipeline.streams import Streams
 
@@ -109,9 +110,9 @@ def _typical(risks: np.ndarray) -> int:
 def _example(run: Run, data: xr.Dataset) -> xr.Dataset:
     """What the problem shows of the last network of a run."""
     names = [name for name in ("w", "b", "c", "a") if name in data]
-    if not names:
-        return xr.Dataset()
     problem_class = problems.find(run.problem)
+    if not names or problem_class.example is Problem.example:
+        return xr.Dataset()
     problem = problem_class(M=run.name.M, **run.part(problem_class))
     problem.load(Streams(run.name.seed, run.settings["data_seed"]))
     last = {name: data[name].isel(snapshot=-1).values for name in names}

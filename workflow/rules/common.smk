@@ -11,7 +11,7 @@ from snakemake.logging import logger
 # The checkout's own package, installed or not: the driver must agree with the jobs on what a run is.
 sys.path.insert(0, f"{workflow.basedir}/src")
 
-from cbo_pipeline import figures, settings, sources
+from cbo_pipeline import figures, memory, mnist_data, settings, sources
 from cbo_pipeline.errors import UserError
 
 
@@ -33,11 +33,19 @@ CONFIG = checked(config)
 RUNS = tuple(settings.runs(CONFIG))
 CURVES = tuple(dict.fromkeys((r.experiment, r.method, r.M, r.N) for r in RUNS))
 ENV = f"{workflow.basedir}/envs/cbo.yaml"
+MNIST_EXPERIMENTS = [
+    e for e, content in CONFIG["experiments"].items() if content.get("problem", e) == "mnist"
+]
+OTHER_EXPERIMENTS = [e for e in CONFIG["experiments"] if e not in MNIST_EXPERIMENTS]
+DATA_DIR, DATA_SOURCE = mnist_data.places(CONFIG.get("data_dir", "data"))
 
 
 def shell_setup():
     """Jobs run the checkout's package: in their conda environment, or else by the driver's own Python."""
     setup = f"export PYTHONPATH={shlex.quote(f'{workflow.basedir}/src')}; "
+    # Where MNIST lies is told by the environment, not by params: another folder must not train everything anew.
+    setup += f"export {mnist_data.ENVIRONMENT}={shlex.quote(str(DATA_DIR))}; "
+    setup += f"export CBO_DATA_SOURCE={shlex.quote(str(DATA_SOURCE or DATA_DIR))}; "
     methods = {str(method) for method in workflow.deployment_settings.deployment_method}
     if "conda" not in methods:
         setup += f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; "
@@ -70,6 +78,24 @@ def runs_of_curve(wildcards):
         for run in RUNS
         if (run.experiment, run.method, run.M, run.N) == (w.experiment, w.method, int(w.M), int(w.N))
     ]
+
+def cost_sources(wildcards):
+    run = resolved_curve(wildcards)
+    return sources.files("cost", f"methods.{run.method}", f"problems.{run.problem}")
+
+
+def mnist_minutes(wildcards):
+    """Generous: an iteration of a thousand particles takes about a second on a CPU, a tenth of it on a GPU."""
+    run = resolved(wildcards)
+    iterations = run.settings["epochs"] * run.settings["images"] // run.settings["batch_size"]
+    seconds = iterations * (0.02 + 3e-3 * run.name.N) / (10 if run.settings.get("device") == "cuda" else 1)
+    return 30 + round(seconds / 60)
+
+
+def one_of(names):
+    """A pattern that fits these names, or nothing if there is none."""
+    return "|".join(names) or "(?!)"
+
 
 
 def curve_summary(experiment, method, M, N):

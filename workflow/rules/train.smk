@@ -8,6 +8,8 @@ rule train:
         "results/logs/{experiment}/{method}/M{M}_N{N}_seed{seed}.log",
     benchmark:
         "results/benchmarks/{experiment}/{method}/M{M}_N{N}_seed{seed}.tsv"
+    wildcard_constraints:
+        experiment=one_of(OTHER_EXPERIMENTS),
     conda:
         ENV
     threads: 1

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from cbo_pipeline.consensus import gibbs_weights, weighted_mean
 from cbo_pipeline.methods.base import Clock, Method, State, View, best_particles
+from cbo_pipeline.network import in_numpy
 from cbo_pipeline.schedules import growing
 
 
@@ -47,8 +48,9 @@ class CBO(Method):
     def move(self, state, view, clock, noise) -> State:
         """Eq. (cbo:sde): theta += -lambda dt (theta - V) + sigma sqrt(dt) (theta - V) * xi."""
         for layer, (name, theta) in enumerate(state["particles"].items()):
+            theta, V = in_numpy(theta), in_numpy(view.consensus[name])
             for rows, xi in noise.blocks(theta, layer):
-                theta[rows] += self.step(theta[rows] - self.goal(view.consensus[name], rows, len(theta)), xi)
+                theta[rows] += self.step(theta[rows] - self.goal(V, rows, len(theta)), xi)
         return state
 
     def goal(self, V, rows: slice, N: int):
