@@ -68,8 +68,8 @@ def test_the_consensus_point_lies_in_the_box_of_the_particles(theta):
     weights = gibbs_weights(np.abs(theta).sum(axis=1).astype(float), 0.1)
     V = weighted_mean(weights, {"w": theta})["w"][0]
     room = 1e-6 * np.abs(theta).max(axis=0)
-    assert (V >= theta.min(axis=0) - room).all()
-    assert (V <= theta.max(axis=0) + room).all()
+    assert (theta.min(axis=0) - room <= V).all()
+    assert (theta.max(axis=0) + room >= V).all()
 
 
 def test_the_consensus_point_is_the_weighted_mean():
