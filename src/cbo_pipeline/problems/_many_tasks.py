@@ -1,6 +1,5 @@
 """Regression of P functions of one variable on shared points: a task is a row of targets."""
 
-import functools
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -31,11 +30,11 @@ class ManyTasks(Regression):
         """The targets of all tasks on the whole data set, and the decomposition of them."""
         return super().scratch_bytes(settings, M, N) + 4 * 8 * settings["points"] * settings["tasks"]
 
-    @functools.cached_property
-    def _targets(self):
+    def draw(self, rng: np.random.Generator) -> None:
         from cbo_pipeline.task_risks import task_basis
 
-        return task_basis(self.y)
+        super().draw(rng)
+        self._targets = task_basis(self.y)
 
     def batch(self, indices: np.ndarray) -> TaskBatch:
         from cbo_pipeline.piecewise import sorted_points

@@ -25,12 +25,14 @@ class Regression(Problem):
         raise NotImplementedError
 
     def load(self, streams: Streams) -> None:
+        self.draw(streams.data())
+        self._everything = self.batch(np.arange(self.points))
+
+    def draw(self, rng: np.random.Generator) -> None:
         """Draw the data set. The points are kept in ascending order, which the evaluation needs."""
-        rng = streams.data()
         self.x = np.sort(rng.uniform(0.0, 1.0, self.points))
         values = self.target(self.x)
         self.y = values + self.label_noise * rng.standard_normal(values.shape)
-        self._everything = self.batch(np.arange(self.points))
 
     @property
     def scale(self) -> float:
