@@ -1,0 +1,182 @@
+"""The workflow itself: real Snakemake runs in a temporary directory, at a tiny scale."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TINY = """\
+experiments:
+  sine:
+    seeds: 2
+    epochs: 2
+    points: 40
+    batch_size: 20
+    M: 4
+    snapshots: [0]
+    methods:
+      cbo: {N: 6}
+      cbo_float64: {N: 6}
+"""
+SINE = ["sine_training", "sine_example", "results/summary/sine.nc"]
+
+pytestmark = pytest.mark.workflow
+
+
+class Checkout:
+    """A copy of the project's workflow and package that a test may edit, with a folder to run it in."""
+
+    def __init__(self, folder: Path):
+        self.root, self.work = folder / "project", folder / "work"
+        self.root.mkdir()
+        self.work.mkdir()
+        for name in ("Snakefile", "config.yaml"):
+            shutil.copy2(ROOT / name, self.root / name)
+        for name in ("workflow", "src", "envs"):
+            shutil.copytree(ROOT / name, self.root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        self.config = self.root / "tiny.yaml"
+        self.config.write_text(TINY)
+
+    def snakemake(self, *arguments: str, ok: bool = True) -> str:
+        """What Snakemake prints; ``ok`` is whether it must succeed."""
+        common = ["--directory", self.work, "--configfile", self.config, "--snakefile", self.root / "Snakefile"]
+        command = [sys.executable, "-m", "snakemake", *map(str, common), *arguments]
+        cached = {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(self.root / ".numba"))}
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **cached}, check=False)
+        output = done.stdout + done.stderr
+        assert (done.returncode == 0) == ok, output
+        return output
+
+    def make(self, *targets: str, cores: int = 2) -> str:
+        return self.snakemake("--cores", str(cores), *(targets or SINE))
+
+    def planned(self, *targets: str) -> dict[str, int]:
+        """How many jobs of each rule would run."""
+        output = self.snakemake("--dry-run", "--cores", "1", *(targets or SINE))
+        table = re.findall(r"^(\w+)\s+(\d+)$", output, re.MULTILINE)
+        return {rule: int(count) for rule, count in table if rule != "total"}
+
+    def files(self, pattern: str) -> dict[str, bytes]:
+        return {str(p.relative_to(self.work)): p.read_bytes() for p in sorted(self.work.glob(pattern))}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Checkout:
+    """A checkout in which the sine has been made once. Tests that edit it copy it first."""
+    checkout = Checkout(tmp_path_factory.mktemp("finished"))
+    checkout.make()
+    return checkout
+
+
+@pytest.fixture
+def edited(finished, tmp_path) -> Checkout:
+    """A copy of the finished checkout, results and Snakemake's memory of them included."""
+    copy = object.__new__(Checkout)
+    copy.root, copy.work, copy.config = tmp_path / "project", tmp_path / "work", tmp_path / "project" / "tiny.yaml"
+    shutil.copytree(finished.root, copy.root)
+    shutil.copytree(finished.work, copy.work)
+    return copy
+
+
+def replace(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_everything_is_there(finished):
+    runs = finished.files("results/runs/**/*.nc")
+    expected = {
+        f"results/runs/sine/{method}/M4_N{N}_seed{seed}.nc"
+        for method, N in (("cbo", 6), ("adam", 1))
+        for seed in (0, 1)
+    }
+    assert expected <= set(runs)
+    figures = set(finished.files("results/figures/*"))
+    assert figures == {f"results/figures/sine_{f}.{e}" for f in ("training", "example") for e in ("pdf", "png")}
+    assert finished.files("results/benchmarks/sine/cbo/*.tsv")
+    assert finished.files("results/logs/sine/cbo/*.log")
+    assert not finished.files("results/checkpoints/**/*.npz")
+
+
+def test_a_second_run_does_nothing(finished):
+    assert "Nothing to be done" in finished.make()
+
+
+def test_a_bare_touch_reruns_nothing(edited):
+    for path in edited.root.rglob("*.py"):
+        path.touch()
+    assert edited.planned() == {}
+
+
+def test_editing_one_methods_settings_reruns_that_method_only(edited):
+    replace(edited.config, "cbo: {N: 6}", "cbo: {N: 6, dt: 0.2}")
+    assert edited.planned() == {
+        "train": 2, "summarise_curve": 1, "join_curves": 1, "draw_figure": 2, "sine_training": 1, "sine_example": 1,
+    }  # fmt: skip
+
+
+def test_editing_one_methods_code_reruns_that_method_only(edited):
+    replace(
+        edited.root / "src/cbo_pipeline/methods/adam.py", "torch.set_num_threads(1)", "torch.set_num_threads(1 + 0)"
+    )
+    assert edited.planned()["train"] == 2
+
+
+def test_editing_the_figures_code_reruns_figures_only(edited):
+    replace(edited.root / "src/cbo_pipeline/figures/sine.py", 'xlabel="epoch"', 'xlabel="epochs"')
+    assert edited.planned() == {"draw_figure": 2, "sine_training": 1, "sine_example": 1}
+
+
+def test_editing_plumbing_reruns_nothing(edited):
+    with (edited.root / "src/cbo_pipeline/progress.py").open("a") as file:
+        file.write("# a remark\n")
+    assert edited.planned() == {}
+
+
+def test_one_more_seed_runs_one_more_seed(edited):
+    replace(edited.config, "seeds: 2", "seeds: 3")
+    assert edited.planned()["train"] == 3  # one for each of the three methods
+
+
+@pytest.mark.parametrize(("number", "label"), [("fig2", "sine_training"), ("fig3", "sine_example")])
+def test_a_figure_has_two_names_and_needs_only_its_own_runs(tmp_path, number, label):
+    checkout = Checkout(tmp_path)
+    planned = checkout.planned(number)
+    assert planned == {"train": 4, "summarise_curve": 2, "draw_figure": 1, number: 1}
+    assert {**planned, label: 1} == {**checkout.planned(label), number: 1}
+
+
+def test_the_same_bytes_on_other_cores_and_by_hand(finished, tmp_path):
+    other = Checkout(tmp_path)
+    other.make("results/summary/sine.nc", cores=1)
+    runs = finished.files("results/runs/sine/**/*.nc")
+    assert runs
+    assert other.files("results/runs/sine/**/*.nc") == runs
+    assert other.files("results/summary/**/*.nc") == finished.files("results/summary/**/*.nc")
+    for method in ("cbo", "adam"):
+        output = tmp_path / f"{method}.nc"
+        command = [sys.executable, "-m", "cbo_pipeline", "train", "--experiment", "sine", "--method", method]
+        command += ["--seed", "1", "--config", str(other.config), "--output", str(output)]
+        subprocess.run(command, check=True, capture_output=True)
+        (path,) = [p for p in runs if f"/{method}/" in p and "seed1" in p]
+        assert output.read_bytes() == runs[path]
+
+
+def test_targets_are_listed(finished):
+    listed = finished.snakemake("--list")
+    for name in ("all", "train", "sine_training", "fig2", "sine_example", "fig3"):
+        assert re.search(rf"^{name}\b", listed, re.MULTILINE)
+
+
+def test_a_bad_config_stops_before_any_job(tmp_path):
+    checkout = Checkout(tmp_path)
+    replace(checkout.config, "epochs: 2", "epochs: 1e1")
+    output = checkout.snakemake("--cores", "1", "fig2", ok=False)
+    assert "experiments.sine.epochs: '1e1' is text, not an integer" in output
+    assert not (checkout.work / "results").exists()
