@@ -10,13 +10,14 @@ include: "workflow/rules/lock.smk"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/data.smk"
+include: "workflow/rules/cost.smk"
 include: "workflow/rules/summarise.smk"
 include: "workflow/rules/figures.smk"
 
 
 rule all:
-    default_target: True
     """Everything: all summaries and figures of the config."""
+    default_target: True
     input:
         everything(),
     localrule: True

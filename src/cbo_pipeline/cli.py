@@ -65,23 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     train = commands.add_parser("train", help="train one network ensemble and store its trajectory")
-    train.add_argument("--experiment", help="experiment of the config, such as sine")
-    train.add_argument("--method", help="method of that experiment, such as cbo or adam")
-    train.add_argument("--seed", type=int, default=0, help="seed of data, start, batches and noise (default 0)")
-    train.add_argument("--width", type=int, metavar="M", help="width M of the network (default: the config's first)")
-    train.add_argument("--particles", type=int, metavar="N", help="particles N (default: the config's first)")
-    train.add_argument("--config", action="append", default=[], metavar="FILE", help="settings laid over config.yaml")
-    train.add_argument(
-        "--set",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="KEY=VALUE",
-        help="other settings, such as epochs=10",
-    )
-    train.add_argument(
-        "--settings", metavar="JSON", help="the complete settings of the run, as the workflow gives them"
-    )
+    _add_run_options(train)
     train.add_argument("--output", required=True, type=Path, help="the NetCDF file to write")
     train.add_argument(
         "--checkpoint",
@@ -98,6 +82,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     train.set_defaults(command=_train)
 
+    cost = commands.add_parser("cost", help="measure memory and time of a run, on a few of its iterations")
+    _add_run_options(cost)
+    cost.add_argument("--output", required=True, type=Path, help="the JSON file to write")
+    cost.add_argument(
+        "--seconds", type=_seconds, default=1.0, metavar="S", help="time to spend on iterations (default 1)"
+    )
+    cost.set_defaults(command=_cost)
+
     summarise = commands.add_parser("summarise", help="gather the runs of one curve (a method at one M and N)")
     summarise.add_argument("runs", nargs="+", type=Path, help="trajectories that differ in their seed alone")
     summarise.add_argument("--output", required=True, type=Path)
@@ -109,6 +101,14 @@ def _parser() -> argparse.ArgumentParser:
     join.set_defaults(command=_join)
 
     figure = commands.add_parser("figure", help="draw one figure of the paper")
+    figure.add_argument("label", help="the figure's label, such as sine_training")
+    figure.add_argument("summaries", nargs="*", type=Path, help="summaries of the curves that it shows")
+    figure.add_argument(
+        "--costs", nargs="*", default=[], type=Path, help="costs of these curves, where it shows them"
+    )
+    figure.add_argument("--output", required=True, nargs="+", type=Path, help="files to write (.pdf, .png)")
+    figure.set_defaults(command=_figure)
+
     fetch = commands.add_parser("fetch-mnist", help="get the files of MNIST, and check those that are there")
     fetch.add_argument(
         "--data-dir",
@@ -126,15 +126,35 @@ def _parser() -> argparse.ArgumentParser:
     fetch.add_argument("--output", type=Path, metavar="FILE", help="write what was checked, as md5sum does")
     fetch.set_defaults(command=_fetch_mnist)
 
-    figure.add_argument("label", help="the figure's label, such as sine_training")
-    figure.add_argument("summaries", nargs="*", type=Path, help="summaries of the curves that it shows")
-    figure.add_argument("--output", required=True, nargs="+", type=Path, help="files to write (.pdf, .png)")
-    figure.set_defaults(command=_figure)
-
     check = commands.add_parser("check", help="check a config and count its runs")
     check.add_argument("--config", action="append", default=[], metavar="FILE", help="settings laid over config.yaml")
     check.set_defaults(command=_check)
     return parser
+
+
+def _add_run_options(command: argparse.ArgumentParser) -> None:
+    """The options that say which run is meant."""
+    command.add_argument("--experiment", help="experiment of the config, such as sine")
+    command.add_argument("--method", help="method of that experiment, such as cbo or adam")
+    command.add_argument("--seed", type=int, default=0, help="seed of data, start, batches and noise (default 0)")
+    command.add_argument(
+        "--width", type=int, metavar="M", help="width M of the network (default: the config's first)"
+    )
+    command.add_argument("--particles", type=int, metavar="N", help="particles N (default: the config's first)")
+    command.add_argument(
+        "--config", action="append", default=[], metavar="FILE", help="settings laid over config.yaml"
+    )
+    command.add_argument(
+        "--set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="KEY=VALUE",
+        help="other settings, such as epochs=10",
+    )
+    command.add_argument(
+        "--settings", metavar="JSON", help="the complete settings of the run, as the workflow gives them"
+    )
 
 
 def _seconds(text: str) -> float:
@@ -168,6 +188,13 @@ def _train(options) -> int:
     with contextlib.suppress(OSError):
         kept.unlink(missing_ok=True)
     print(_result(run, history, options.output), file=sys.stderr)
+    return 0
+
+
+def _cost(options) -> int:
+    from cbo_pipeline import cost
+
+    cost.write(cost.measure(_run_of(options), options.seconds), options.output)
     return 0
 
 
@@ -228,7 +255,7 @@ def _join(options) -> int:
 def _figure(options) -> int:
     from cbo_pipeline import figures
 
-    figures.draw(options.label, options.summaries, options.output)
+    figures.draw(options.label, options.summaries, options.output, options.costs)
     return 0
 
 

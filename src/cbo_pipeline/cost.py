@@ -10,12 +10,15 @@ import ctypes
 import dataclasses
 import gc
 import itertools
+import json
 import statistics
 import time
 from pathlib import Path
 from typing import Any
 
 from cbo_pipeline import methods, problems
+from cbo_pipeline.errors import FileRefused
+from cbo_pipeline.files import whole_file
 from cbo_pipeline.settings import Run
 from cbo_pipeline.training import Interrupted, Training
 
@@ -49,6 +52,23 @@ def measure(run: Run, seconds: float = 1.0) -> dict[str, Any]:
         "state_bytes": state_bytes(training),
         "peak_bytes": max(0, peak - before),
     }
+
+
+def write(cost: dict[str, Any], path: str | Path) -> None:
+    """Store a cost as JSON, whole or not at all."""
+    with whole_file(path) as partial:
+        partial.write_text(json.dumps(cost, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """A cost that ``write`` has stored."""
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FileRefused(f"{path}: not a readable cost ({error}); delete it and make it again") from None
+    if not isinstance(found, dict) or "state_bytes" not in found:
+        raise FileRefused(f"{path}: not a cost of this pipeline")
+    return found
 
 
 def state_bytes(training: Training) -> int:

@@ -62,6 +62,14 @@ def resolved(wildcards):
     return settings.resolve(CONFIG, name)
 
 
+def resolved_curve(wildcards):
+    """The settings of the first run of a curve."""
+    w = wildcards
+    curve = (w.experiment, w.method, int(w.M), int(w.N))
+    first = next(r for r in RUNS if (r.experiment, r.method, r.M, r.N) == curve)
+    return settings.resolve(CONFIG, first)
+
+
 def run_settings(wildcards):
     return resolved(wildcards).json
 
@@ -70,14 +78,6 @@ def run_sources(wildcards):
     run = resolved(wildcards)
     return sources.files("training", "trajectory", f"methods.{run.method}", f"problems.{run.problem}")
 
-
-def runs_of_curve(wildcards):
-    w = wildcards
-    return [
-        f"results/runs/{run}.nc"
-        for run in RUNS
-        if (run.experiment, run.method, run.M, run.N) == (w.experiment, w.method, int(w.M), int(w.N))
-    ]
 
 def cost_sources(wildcards):
     run = resolved_curve(wildcards)
@@ -97,9 +97,21 @@ def one_of(names):
     return "|".join(names) or "(?!)"
 
 
+def runs_of_curve(wildcards):
+    w = wildcards
+    return [
+        f"results/runs/{run}.nc"
+        for run in RUNS
+        if (run.experiment, run.method, run.M, run.N) == (w.experiment, w.method, int(w.M), int(w.N))
+    ]
+
 
 def curve_summary(experiment, method, M, N):
     return f"results/summary/{experiment}/{method}_M{M}_N{N}.nc"
+
+
+def curve_cost(experiment, method, M, N):
+    return f"results/cost/{experiment}/{method}_M{M}_N{N}.json"
 
 
 def curves_of_experiment(wildcards):
@@ -116,12 +128,16 @@ def is_needed(need, curve):
     return need.sweep is None or fixed[need.sweep]
 
 
+def shown_curves(label):
+    return [curve for curve in CURVES if any(is_needed(need, curve) for need in figures.FIGURES[label].needs)]
+
+
 def curves_of_figure(label):
-    return [
-        curve_summary(*curve)
-        for curve in CURVES
-        if any(is_needed(need, curve) for need in figures.FIGURES[label].needs)
-    ]
+    return [curve_summary(*curve) for curve in shown_curves(label)]
+
+
+def costs_of_figure(label):
+    return [curve_cost(*curve) for curve in shown_curves(label)] if figures.FIGURES[label].costs else []
 
 
 def can_be_drawn(figure):

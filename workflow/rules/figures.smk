@@ -2,6 +2,7 @@ rule draw_figure:
     """Draw one figure from the summaries of its curves, as PDF and PNG."""
     input:
         summaries=lambda wildcards: curves_of_figure(wildcards.label),
+        costs=lambda wildcards: costs_of_figure(wildcards.label),
         code=lambda wildcards: sources.files(f"figures.{figures.FIGURES[wildcards.label].module}"),
     output:
         pdf="results/figures/{label}.pdf",
@@ -25,7 +26,8 @@ rule draw_figure:
     message:
         "draw {wildcards.label}"
     shell:
-        "python -m cbo_pipeline figure {wildcards.label} {input.summaries:q} --output {output:q} 2> {log:q}"
+        "python -m cbo_pipeline figure {wildcards.label} {input.summaries:q} --costs {input.costs:q}"
+        " --output {output:q} 2> {log:q}"
 
 
 for label, figure in FIGURES.items():

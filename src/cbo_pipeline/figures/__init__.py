@@ -25,7 +25,10 @@ class Need:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: its label, its number (fig2; ours are s1, s2, ...), the module that draws it, what it needs."""
+    """A figure: its label, its number (fig2; ours are s1, s2, ...), the module that draws it, what it needs.
+
+    With ``costs`` its function gets, after the summaries, the measured costs of the same curves.
+    """
 
     label: str
     number: str
@@ -33,6 +36,7 @@ class Figure:
     title: str
     needs: tuple[Need, ...]
     category: str = "The paper"
+    costs: bool = False
 
 
 FIGURES = {
@@ -41,7 +45,18 @@ FIGURES = {
         Figure("diagram_multi_task", "fig1", "diagrams", "Single-task and Multi-Task CBO", ()),
         Figure("sine_training", "fig2", "sine", "Sine: risk per epoch", (Need("sine", ("cbo", "adam")),)),
         Figure("sine_example", "fig3", "sine", "Sine: approximations", (Need("sine", ("cbo", "adam")),)),
+        Figure("multi_task_training", "fig5", "multi_task", "Multi-Task CBO: risk per epoch", (Need("multi_task"),)),
+        Figure("multi_task_examples", "fig6", "multi_task", "Multi-Task CBO: five tasks", (Need("multi_task"),)),
         Figure("meanfield_diagram", "fig7", "diagrams", "The mean-field limits", ()),
+        Figure(
+            "multi_task_memory",
+            "s3",
+            "multi_task",
+            "One ensemble for all tasks against one for each: memory, time and risk",
+            (Need("multi_task_memory"),),
+            "Supplement",
+            costs=True,
+        ),
         Figure(
             "precision",
             "s6",
@@ -54,9 +69,9 @@ FIGURES = {
 }
 
 
-def draw(label: str, summaries: Sequence[Path], outputs: Sequence[Path]) -> None:
-    """Draw a figure from the summaries of its curves and save it under every name in ``outputs``."""
-    from cbo_pipeline import summarise, trajectory
+def draw(label: str, summaries: Sequence[Path], outputs: Sequence[Path], costs: Sequence[Path] = ()) -> None:
+    """Draw a figure from the summaries (and costs) of its curves and save it under every name in ``outputs``."""
+    from cbo_pipeline import cost, summarise, trajectory
     from cbo_pipeline.figures import style
 
     if label not in FIGURES:
@@ -69,6 +84,7 @@ def draw(label: str, summaries: Sequence[Path], outputs: Sequence[Path]) -> None
     if missing:
         raise UserError(f"{label}: needs summaries of {', '.join(sorted(missing))}")
     data = {experiment: summarise.join(parts) for experiment, parts in by_experiment.items()}
+    further = ([cost.read(path) for path in costs],) if FIGURES[label].costs else ()
     module = importlib.import_module(f"cbo_pipeline.figures.{FIGURES[label].module}")
     with style.applied():
-        style.save(getattr(module, label)(data), outputs)
+        style.save(getattr(module, label)(data, *further), outputs)
