@@ -84,6 +84,19 @@ def cost_sources(wildcards):
     return sources.files("cost", f"methods.{run.method}", f"problems.{run.problem}")
 
 
+def megabytes(wildcards, attempt):
+    """Memory of one run, and more after a failure."""
+    return attempt * memory.megabytes(resolved(wildcards))
+
+
+def megabytes_of_any(experiments):
+    """The most that a run of these experiments needs: a Slurm array gives all its runs what the first asks for."""
+    of_each_curve = {(r.experiment, r.method, r.M, r.N): r for r in RUNS if r.experiment in experiments}
+    runs = [settings.resolve(CONFIG, run) for run in of_each_curve.values()]
+    most = max(map(memory.megabytes, runs), default=1000)
+    return lambda wildcards, attempt: attempt * most
+
+
 def mnist_minutes(wildcards):
     """Generous: an iteration of a thousand particles takes about a second on a CPU, a tenth of it on a GPU."""
     run = resolved(wildcards)

@@ -15,6 +15,7 @@ rule fetch_mnist:
         runtime=30,
     message:
         "get MNIST"
+    localrule: True  # the nodes of a cluster often reach no network
     shell:
         'python -m cbo_pipeline fetch-mnist --data-dir "$CBO_DATA_DIR" --from "$CBO_DATA_SOURCE"'
         " --output {output:q} 2> {log:q}"
@@ -27,6 +28,6 @@ use rule train as train_mnist with:
     wildcard_constraints:
         experiment=one_of(MNIST_EXPERIMENTS),
     resources:
-        mem_mb=lambda wildcards: memory.megabytes(resolved(wildcards)),
+        mem_mb=megabytes,
         runtime=mnist_minutes,
         gpu=lambda wildcards: int(resolved(wildcards).settings.get("device") == "cuda"),

@@ -14,7 +14,7 @@ rule train:
         ENV
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=megabytes_of_any(OTHER_EXPERIMENTS),
         runtime=60,
     params:
         settings=run_settings,
