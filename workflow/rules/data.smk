@@ -7,6 +7,7 @@ rule fetch_mnist:
         "results/data/mnist.md5",
     log:
         "results/logs/data/mnist.log",
+    localrule: True  # the nodes of a cluster often reach no network
     conda:
         ENV
     threads: 1
@@ -15,7 +16,6 @@ rule fetch_mnist:
         runtime=30,
     message:
         "get MNIST"
-    localrule: True  # the nodes of a cluster often reach no network
     shell:
         'python -m cbo_pipeline fetch-mnist --data-dir "$CBO_DATA_DIR" --from "$CBO_DATA_SOURCE"'
         " --output {output:q} 2> {log:q}"
