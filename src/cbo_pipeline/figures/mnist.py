@@ -1,0 +1,88 @@
+"""Figure 4, and what Section 4.2 only tells: the sweep over the learning rates, and the test accuracy."""
+
+import json
+from math import floor, log10
+
+import numpy as np
+import xarray as xr
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+from cbo_pipeline.figures import style
+
+COMPARED = ("adam", "cbo", "hybrid")
+LEAP = 10  # a leap: the risk is so many times its smallest value so far
+
+
+def comparison_cbo_adam(data: dict[str, xr.Dataset]) -> Figure:
+    """Risk against epochs, median and quartiles over the seeds, as far as all three methods were trained."""
+    figure, axes = plt.subplots()
+    _draw_compared(axes, data["mnist"], "risk")
+    axes.set(yscale="log", ylabel=style.RISK)
+    axes.legend()
+    return figure
+
+
+def mnist_accuracy(data: dict[str, xr.Dataset]) -> Figure:
+    """Accuracy on the 10 000 test images against epochs, median and quartiles over the seeds."""
+    figure, axes = plt.subplots()
+    _draw_compared(axes, data["mnist"], "accuracy")
+    axes.set(ylabel="accuracy on the test images", ylim=(0, 1))
+    axes.legend(loc="lower right")
+    return figure
+
+
+def mnist_learning_rates(data: dict[str, xr.Dataset]) -> Figure:
+    """Adam's risk against epochs for every learning rate: every seed by itself, for a median hides the leaps."""
+    sweep = data["mnist"]
+    found = [style.curve(sweep, str(name)) for name in sweep["method"].values if str(name).startswith("adam")]
+    found.sort(key=lambda one: -_time_step(one))
+    figure, panels = plt.subplots(
+        -(-len(found) // 2), 2, sharex=True, sharey=True, figsize=(style.COLUMN, 1.6 * -(-len(found) // 2))
+    )
+    for axes in panels.flat[len(found) :]:
+        axes.set_visible(False)
+    for axes, one in zip(panels.flat, found, strict=False):
+        for seed in one["seed"].values:
+            axes.plot(one["epoch"], one["risk"].sel(seed=seed), color=style.RED, linewidth=0.4, alpha=0.5)
+        leaps = np.median([count_leaps(risk) for risk in one["risk"].transpose("seed", "epoch").values])
+        axes.set(yscale="log", title=rf"$\Delta t = {_power(_time_step(one))}$, leaps: {leaps:.0f}")
+        axes.margins(x=0)
+    figure.supxlabel("epoch", fontsize="medium")
+    figure.supylabel(style.RISK, fontsize="medium")
+    return figure
+
+
+def count_leaps(risk: np.ndarray) -> int:
+    """The number of epochs in which the risk is above ten times its running minimum.
+
+    >>> count_leaps(np.array([1.0, 0.1, 0.9, 1.1, 0.05, 0.6]))
+    2
+    """
+    with np.errstate(invalid="ignore"):
+        return int(np.sum(risk > LEAP * np.fmin.accumulate(risk)))
+
+
+def _draw_compared(axes, data: xr.Dataset, name: str) -> None:
+    found = {method: style.curve(data, method) for method in COMPARED}
+    last = min(int(one["epoch"][-1]) for one in found.values())
+    for method, one in found.items():
+        look = style.LOOKS[method]
+        label = rf"{look['label']}, $\Delta t = {_power(_time_step(one))}$"
+        style.draw_series(axes, one.sel(epoch=slice(0, last)), name, **{**look, "label": label})
+    axes.set(xlabel="epoch", xlim=(0, last))
+
+
+def _time_step(one: xr.Dataset) -> float:
+    return json.loads(str(one["settings"].values))["settings"]["dt"]
+
+
+def _power(value: float) -> str:
+    """A number as the paper writes it.
+
+    >>> _power(1e-3), _power(0.05)
+    ('10^{-3}', '5\\\\cdot 10^{-2}')
+    """
+    exponent = floor(log10(value) + 1e-9)
+    factor = value / 10**exponent
+    return rf"10^{{{exponent}}}" if abs(factor - 1) < 1e-6 else rf"{factor:.3g}\cdot 10^{{{exponent}}}"
