@@ -39,6 +39,7 @@ LONG_NAMES = {
     "sigma": ("diffusion parameter", "1"),
     "accuracy": ("share of the test images that the reported network classifies correctly", "1"),
     "rounds": ("fixed-point rounds of the barycentre in the epoch's last iteration", "1"),
+    "unsettled": ("iterations so far in which the limit on the rounds ended the barycentre", "1"),
     "diverged": ("1 from the epoch on in which no particle had a finite risk, else 0", "1"),
     "w": ("inner weights of the reported network", "1"),
     "b": ("inner biases of the reported network", "1"),
