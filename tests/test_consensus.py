@@ -84,3 +84,13 @@ def test_the_consensus_point_is_the_weighted_mean():
 def test_a_particle_at_infinity_with_no_weight_does_no_harm():
     theta = {"b": np.array([[1.0], [np.inf], [np.nan]])}
     np.testing.assert_array_equal(weighted_mean(np.array([[1.0, 0.0, 0.0]]), theta)["b"], [[1.0]])
+
+
+def test_in_single_precision_rounding_keeps_agreeing_particles_apart():
+    """What figure ``precision`` shows: the sum of V rounds in the particles' own type, so they are not stuck."""
+    common = np.random.default_rng(2).uniform(-1, 1, 50).astype(np.float32)
+    weights = gibbs_weights(np.random.default_rng(3).uniform(size=200), 1.0)
+    V = weighted_mean(weights, {"b": np.tile(common, (200, 1))})["b"][0]
+    assert V.dtype == np.float32
+    assert (V != common).any()
+    np.testing.assert_allclose(V, common, rtol=1e-5)

@@ -4,7 +4,7 @@ import numpy as np
 
 from cbo_pipeline.network import Networks
 
-COLUMNS = 1 << 12  # parameters averaged together: bounds the float64 copy of the particles
+COLUMNS = 1 << 12  # parameters averaged together: bounds the copy of those that have a weight
 
 
 class Diverged(Exception):
@@ -38,16 +38,22 @@ def weighted_mean(weights: np.ndarray, networks: Networks) -> Networks:
 
 
 def _product(weights: np.ndarray, x, used: np.ndarray):
-    """weights @ x[used] over the first axis of x, summed in float64, in the type of x."""
+    """weights @ x[used] over the first axis of x, summed in the type of x.
+
+    Not in float64: particles that agree to the last bit would then have exactly their common value as consensus
+    point and never move again. In float32 the rounding of this sum keeps them apart by a few units in the last
+    place, and once alpha has grown the ensemble expands from there (figure ``precision``).
+    """
     flat = x.reshape(len(x), -1)
     if isinstance(x, np.ndarray):
+        factors = weights.astype(x.dtype)
         mean = np.empty((len(weights), flat.shape[1]), x.dtype)
         for first in range(0, flat.shape[1], COLUMNS):
-            mean[:, first : first + COLUMNS] = weights @ flat[used, first : first + COLUMNS].astype(np.float64)
+            mean[:, first : first + COLUMNS] = factors @ flat[used, first : first + COLUMNS]
     else:
         import torch
 
-        factors, rows = torch.as_tensor(weights, device=x.device), torch.as_tensor(used, device=x.device)
-        parts = flat.split(COLUMNS, dim=1)
-        mean = torch.cat([(factors @ part.index_select(0, rows).double()).to(x.dtype) for part in parts], dim=1)
+        factors = torch.as_tensor(weights, device=x.device, dtype=x.dtype)
+        rows = torch.as_tensor(used, device=x.device)
+        mean = torch.cat([factors @ part.index_select(0, rows) for part in flat.split(COLUMNS, dim=1)], dim=1)
     return mean.reshape(len(weights), *x.shape[1:])
