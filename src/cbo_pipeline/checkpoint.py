@@ -81,7 +81,7 @@ def begin_or_go_on(run: Run, path: Path) -> tuple[Training, str]:
 def _restore(training: Training, path: Path) -> None:
     """Put a fresh training where its checkpoint left it; leave it untouched if that cannot be."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             content = {name: file[name] for name in file.files}
         meta = json.loads(str(content.pop("meta")))
         told, code = meta["settings"], meta["code"]
