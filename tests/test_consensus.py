@@ -92,5 +92,5 @@ def test_in_single_precision_rounding_keeps_agreeing_particles_apart():
     weights = gibbs_weights(np.random.default_rng(3).uniform(size=200), 1.0)
     V = weighted_mean(weights, {"b": np.tile(common, (200, 1))})["b"][0]
     assert V.dtype == np.float32
-    assert (V != common).any()
+    assert (common != V).any()
     np.testing.assert_allclose(V, common, rtol=1e-5)
