@@ -1,0 +1,155 @@
+"""One CBO iteration on the sine at the paper's size, against CBXpy 1.0.4 and against plain torch.
+
+    python benchmarks/bench_sine.py        (needs cbx==1.0.4 beside the package)
+
+All forms do the same iteration: risks of N = 200 networks of M = 100 neurons on a minibatch of 800 points,
+weights, consensus point, noise, step. They are timed in turn, in one process with one thread; the best of
+several repeats counts.
+
+- cbx, as documented: ``eval_losses``, which maps ``functional_call`` over the particles with ``vmap``.
+- cbx, written by hand: the same dynamic with the best dense evaluation that a user could write, one batched
+  product of all particles.
+- torch, by hand: the dense evaluation with a bare update, without cbx.
+"""
+
+import os
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"
+
+import time  # noqa: E402
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+
+from cbo_pipeline.methods.base import Clock  # noqa: E402
+from cbo_pipeline.settings import RunName, load_config, resolve  # noqa: E402
+from cbo_pipeline.training import Training  # noqa: E402
+
+N, M, BATCH, REPEATS = 200, 100, 800, 8
+
+
+class Net(torch.nn.Module):
+    """Eq. (intro:disc_nn) as a torch module."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(1, M)
+        self.outer = torch.nn.Linear(M, 1, bias=False)
+
+    def forward(self, x):
+        return self.outer(torch.relu(self.inner(x))) / M
+
+
+def ours():
+    """One iteration as the training loop does it, new minibatch included."""
+    training = Training.begin(resolve(load_config(), RunName("sine", "cbo", M, N, 0)))
+    batches = training._batches(0)
+    count = iter(range(10**9))
+
+    def iterate():
+        k = next(count)
+        batch = training.problem.batch(batches[k % len(batches)])
+        clock = Clock(0, k)
+        view = training.method.look(training.state, training.problem, batch, clock)
+        training.method.move(training.state, view, clock, training.streams.noise(k))
+
+    return iterate
+
+
+def minibatches():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(10, BATCH, 1)).astype(np.float32)
+    y = np.sin(2 * np.pi * x) + 0.01 * rng.standard_normal(x.shape).astype(np.float32)
+    return torch.tensor(x), torch.tensor(y, dtype=torch.float32)
+
+
+def cbx_dynamic(objective):
+    from cbx.dynamics import CBO
+    from cbx.utils.torch_utils import to_torch_dynamic
+
+    x = torch.empty(1, N, 3 * M).uniform_(-1, 1)
+    return to_torch_dynamic(CBO)(
+        objective, f_dim="3D", x=x, alpha=1e5, dt=0.1, lamda=1.0, sigma=1.6**0.5,
+        noise="anisotropic", max_it=10**9, verbosity=0, track_args={"names": []},
+    ).step  # fmt: skip
+
+
+def cbx_documented():
+    from cbx.utils.torch_utils import eval_losses, flatten_parameters, get_param_properties
+
+    models = [Net() for _ in range(N)]
+    names = [name for name, _ in models[0].named_parameters()]
+    properties = get_param_properties(models, pnames=names)
+    assert flatten_parameters(models, names).shape == (N, 3 * M)
+    x, y = minibatches()
+    count = iter(range(10**9))
+
+    def objective(w):
+        k = next(count) % len(x)
+        return eval_losses(x[k], y[k], torch.nn.functional.mse_loss, models[0], w[0], properties)[None]
+
+    return cbx_dynamic(objective)
+
+
+def dense_risks(w, x, y):
+    """All particles at once: (N, M, 1) (1, S) in one broadcast, then one batched product."""
+    hidden = torch.relu(w[:, :M, None] * x[:, 0] + w[:, M : 2 * M, None])
+    values = torch.bmm(w[:, None, 2 * M :], hidden)[:, 0] / M
+    return ((values - y[:, 0]) ** 2).mean(1)
+
+
+def cbx_by_hand():
+    x, y = minibatches()
+    count = iter(range(10**9))
+
+    def objective(w):
+        k = next(count) % len(x)
+        return dense_risks(w[0], x[k], y[k])[None]
+
+    return cbx_dynamic(objective)
+
+
+def torch_by_hand():
+    x, y = minibatches()
+    w = torch.empty(N, 3 * M).uniform_(-1, 1)
+    count = iter(range(10**9))
+
+    def iterate():
+        k = next(count) % len(x)
+        V = torch.softmax(-1e5 * dense_risks(w, x[k], y[k]), 0) @ w
+        away = w - V
+        w.add_(away * ((1.6 * 0.1) ** 0.5 * torch.randn_like(w) - 0.1))
+
+    return iterate
+
+
+def best(forms, repeats=REPEATS):
+    """Best time of each form in seconds; the forms take turns, so that all meet the same machine."""
+    for form in forms.values():
+        form()
+        form()
+    times = {name: [] for name in forms}
+    for _ in range(repeats):
+        for name, form in forms.items():
+            for _ in range(3):
+                start = time.perf_counter()
+                form()
+                times[name].append(time.perf_counter() - start)
+    return {name: min(t) for name, t in times.items()}
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    forms = {"cbo_pipeline": ours(), "torch, by hand": torch_by_hand()}
+    try:
+        forms |= {"cbx, as documented": cbx_documented(), "cbx, by hand": cbx_by_hand()}
+    except ImportError:
+        print("cbx is not installed: pip install cbx==1.0.4")
+    times = best(forms)
+    for name, seconds in times.items():
+        print(f"{name:20} {1e3 * seconds:8.3f} ms  {seconds / times['cbo_pipeline']:7.1f} x")
+
+
+if __name__ == "__main__":
+    main()
