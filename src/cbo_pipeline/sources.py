@@ -3,6 +3,7 @@ reruns what depends on it, and only that."""
 
 import ast
 import functools
+import os
 from pathlib import Path
 
 ROOT = Path(__file__).parent
@@ -11,7 +12,10 @@ PLUMBING = {"checkpoint", "cli", "errors", "files", "memory", "plugins", "progre
 
 
 def files(*modules: str) -> list[str]:
-    """The files of these modules (such as "methods.cbo") and of all modules of the package that they import."""
+    """The files of these modules (such as "methods.cbo") and of all modules of the package that they import.
+
+    The paths are relative to the working directory: a checkout that moves takes its finished work along.
+    """
     found: set[str] = set()
     waiting = list(modules)
     while waiting:
@@ -19,7 +23,7 @@ def files(*modules: str) -> list[str]:
         if module not in found and module not in PLUMBING and _path(module):
             found.add(module)
             waiting += _imports(module)
-    return sorted(str(_path(module)) for module in found)
+    return sorted(os.path.relpath(_path(module)) for module in found)
 
 
 def _path(module: str) -> Path | None:
