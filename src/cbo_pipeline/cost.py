@@ -32,7 +32,7 @@ def measure(run: Run, seconds: float = 1.0) -> dict[str, Any]:
     ``seconds_per_iteration`` is the best of them, as every disturbance makes an iteration slower and none makes it
     faster; ``seconds_per_epoch`` is that times the iterations of an epoch, records apart. ``state_bytes`` counts the
     arrays that the method keeps between iterations, ``peak_bytes`` is what resident memory grew by at its
-    highest, from before the ensemble was drawn.
+    highest, from before the ensemble was drawn. ``base`` is the method of which ``method`` may be a variant.
     """
     _iterations(Training.assembled(_small(run)), 0.0)  # libraries and kernels are loaded now
     training = Training.assembled(run)
@@ -42,6 +42,8 @@ def measure(run: Run, seconds: float = 1.0) -> dict[str, Any]:
     return {
         "experiment": run.name.experiment,
         "method": run.name.method,
+        "base": run.method,
+        "problem": run.problem,
         "M": run.name.M,
         "N": run.name.N,
         "settings": run.settings,

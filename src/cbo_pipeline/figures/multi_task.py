@@ -1,13 +1,13 @@
 """Figures 5 and 6: Multi-Task CBO (Section 4.3), and what the recycling of particles saves."""
 
-import json
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
 from cbo_pipeline.figures import style
 
@@ -62,40 +62,46 @@ def shown_tasks(P: int) -> list[int]:
 
 def multi_task_memory(data: dict[str, xr.Dataset], costs: list[dict[str, Any]]) -> Figure:
     """One shared ensemble against one a task: bytes, seconds and risk against the number of tasks."""
-    panels = {
-        "ensemble state (counted)\n[MB]": lambda cost, curve: cost["state_bytes"] / 1e6,
-        "peak memory growth\n(measured) [MB]": lambda cost, curve: cost["peak_bytes"] / 1e6,
-        "time per epoch [s]": lambda cost, curve: cost["seconds_per_epoch"],
-        "median risk over the tasks\nat the last epoch": lambda cost, curve: _last_risk(curve),
-    }
-    figure, grid = plt.subplots(2, 2, figsize=(2 * style.COLUMN, 4.2), sharex=True)
-    for axes, (label, value) in zip(grid.flat, panels.items(), strict=True):
+    panels = (
+        ("state of the ensemble, counted", "state_bytes", EngFormatter("B")),
+        ("growth of memory at its peak, measured", "peak_bytes", EngFormatter("B")),
+        ("time of the iterations of an epoch, measured", "seconds_per_epoch", EngFormatter("s")),
+    )
+    figure, grid = plt.subplots(2, 2, figsize=(2 * style.COLUMN, 4.4), sharex=True)
+    for axes, (title, key, unit) in zip(grid.flat, panels, strict=False):
         for method, look in ENSEMBLES.items():
-            points = sorted(
-                (cost["settings"]["tasks"], value(cost, curve))
-                for cost, curve in _with_curves(costs, data["multi_task_memory"], method)
-            )
-            axes.plot(*zip(*points, strict=True), markersize=4, **look)
-        axes.set(xscale="log", yscale="log", ylabel=label)
+            tasks, found = _by_tasks(costs, method)
+            axes.plot(tasks, [cost[key] for cost in found], markersize=4, **look)
+        axes.set(xscale="log", yscale="log", title=title)
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(unit)
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    _draw_risks(grid[1, 1], data["multi_task_memory"], costs)
+    for axes in grid.flat:
         axes.set_xticks(sorted({cost["settings"]["tasks"] for cost in costs}))
         axes.xaxis.set_major_formatter("{x:.0f}")
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.tick_params(axis="x", which="minor", length=0)
     for axes in grid[1]:
         axes.set_xlabel("number of tasks $P$")
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2)
+    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return figure
 
 
-def _with_curves(costs: list[dict[str, Any]], data: xr.Dataset, method: str):
-    """The costs of one method, each with the curve that it belongs to."""
-    for cost in costs:
-        curve = style.curve(data, cost["method"], cost["M"], cost["N"])
-        if json.loads(str(curve["settings"].values))["method"] == method:
-            yield cost, curve
+def _by_tasks(costs: list[dict[str, Any]], method: str) -> tuple[list[int], list[dict[str, Any]]]:
+    """Numbers of tasks, ascending, and the costs of all variants of a method at them."""
+    chosen = sorted((cost["settings"]["tasks"], k) for k, cost in enumerate(costs) if cost["base"] == method)
+    return [tasks for tasks, _ in chosen], [costs[k] for _, k in chosen]
 
 
-def _last_risk(curve: xr.Dataset) -> float:
-    """Mean over the seeds of the median over the tasks."""
-    return float(np.asarray(curve["risk_over_seeds"].sel(statistic="mean"))[-1])
+def _draw_risks(axes: Axes, data: xr.Dataset, costs: list[dict[str, Any]]) -> None:
+    """The median over the tasks at the last epoch: mean over the seeds, bars from the least to the largest."""
+    for method, look in ENSEMBLES.items():
+        tasks, found = _by_tasks(costs, method)
+        curves = [style.curve(data, cost["method"], cost["M"], cost["N"]) for cost in found]
+        low, mean, high = (
+            np.array([float(curve["risk_over_seeds"].sel(statistic=name)[-1]) for curve in curves])
+            for name in ("min", "mean", "max")
+        )
+        axes.errorbar(tasks, mean, (mean - low, high - mean), markersize=4, capsize=2, elinewidth=0.8, **look)
+    axes.set(yscale="log", title="median risk over the tasks, last epoch")
