@@ -4,6 +4,7 @@ import numpy as np
 
 from cbo_pipeline.network import Networks
 
+UNDERFLOW = -746.0  # the exponential of this, and of all below, is zero in float64
 COLUMNS = 1 << 12  # parameters averaged together: bounds the copy of those that have a weight
 
 
@@ -23,8 +24,11 @@ def gibbs_weights(risks: np.ndarray, alpha: float) -> np.ndarray:
         raise Diverged
     smallest = np.min(by_task, axis=1, where=finite, initial=np.inf, keepdims=True)
     with np.errstate(over="ignore", invalid="ignore"):
-        weights = np.where(finite, np.exp(-alpha * (by_task - smallest)), 0.0)
-    return weights / weights.sum(axis=1, keepdims=True)
+        exponents = -alpha * (by_task - smallest)
+        # Most exponentials would underflow, and those are the slow ones.
+        weights = np.exp(exponents, out=np.zeros_like(exponents), where=finite & (exponents > UNDERFLOW))
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights
 
 
 def weighted_mean(weights: np.ndarray, networks: Networks) -> Networks:
