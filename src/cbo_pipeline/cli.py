@@ -126,6 +126,16 @@ def _parser() -> argparse.ArgumentParser:
     fetch.add_argument("--output", type=Path, metavar="FILE", help="write what was checked, as md5sum does")
     fetch.set_defaults(command=_fetch_mnist)
 
+    show = commands.add_parser("show", help="print a run or a summary as a short table and a small plot")
+    show.add_argument("file", type=Path, help="a trajectory or a summary")
+    show.set_defaults(command=_show)
+
+    reference = commands.add_parser("reference", help="print the reference of all settings as Markdown")
+    reference.set_defaults(command=_reference)
+
+    completion = commands.add_parser("completion", help='completion for bash: eval "$(cbo-pipeline completion)"')
+    completion.set_defaults(command=_completion)
+
     check = commands.add_parser("check", help="check a config and count its runs")
     check.add_argument("--config", action="append", default=[], metavar="FILE", help="settings laid over config.yaml")
     check.set_defaults(command=_check)
@@ -267,6 +277,41 @@ def _fetch_mnist(options) -> int:
     )
     if options.output:
         mnist_data.write_manifest(options.output)
+    return 0
+
+
+def _show(options) -> int:
+    from cbo_pipeline import show
+
+    print(show.text(options.file))
+    return 0
+
+
+def _reference(options) -> int:
+    from cbo_pipeline import reference
+
+    print(reference.markdown(), end="")
+    return 0
+
+
+def _completion(options) -> int:
+    """A bash function that completes commands and options; made from the parser, so it is never behind."""
+    (commands,) = (a.choices for a in _parser()._actions if isinstance(a, argparse._SubParsersAction))
+    cases = "".join(
+        f"    {name}) words='{' '.join(o for a in parser._actions for o in a.option_strings)}' ;;\n"
+        for name, parser in commands.items()
+    )
+    print(
+        "_cbo_pipeline() {\n"
+        '  local current="${COMP_WORDS[COMP_CWORD]}" words\n'
+        '  case "${COMP_WORDS[1]}" in\n'
+        f"{cases}    *) words='{' '.join(commands)} --help --version' ;;\n"
+        "  esac\n"
+        '  [ "$COMP_CWORD" -eq 1 ] && words=\'' + " ".join(commands) + " --help --version'\n"
+        '  COMPREPLY=($(compgen -W "$words" -- "$current"))\n'
+        "}\n"
+        "complete -o default -F _cbo_pipeline cbo-pipeline"
+    )
     return 0
 
 

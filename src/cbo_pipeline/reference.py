@@ -1,0 +1,71 @@
+"""The reference of the config, made from the schema: docs/configuration.md."""
+
+from cbo_pipeline import methods, problems, settings
+
+INTRODUCTION = """\
+# The configuration
+
+Made from `workflow/schemas/config.schema.yaml` by `cbo-pipeline reference`; do not edit it by hand.
+
+`config.yaml` holds the paper. A file named with `--configfile` (Snakemake) or `--config` (`cbo-pipeline train`) is
+laid over it: mappings are merged key by key, everything else is replaced, `null` for an experiment leaves it out. A key under an experiment holds for all its methods, a key under a method wins over it. Unknown keys, wrong
+types and values out of bounds stop everything before any job starts, with one line that names the key.
+
+"""
+
+
+def markdown() -> str:
+    """The whole page."""
+    schema = settings.schema()
+    top = {**schema["properties"], **_only(schema, "experiment"), **_only(schema, "method")}
+    users = _users()
+    return (
+        INTRODUCTION
+        + "## Structure\n\n"
+        + _table(top, {}, columns=("key", "what it may be", "unit", "meaning"))
+        + "\n## Settings\n\n"
+        + _table(schema["x-settings"], users, columns=("key", "what it may be", "unit", "meaning", "taken by"))
+    )
+
+
+def _only(schema: dict, definition: str) -> dict:
+    """The keys of one level that are not settings."""
+    found = schema["$defs"][definition]["properties"]
+    return {key: rule for key, rule in found.items() if key not in schema["x-settings"]}
+
+
+def _users() -> dict[str, str]:
+    """Who takes which key."""
+    users: dict[str, list[str]] = {key: ["every run"] for key in (*settings.LOOP_KEYS, *settings.GRID_KEYS)}
+    for package in (problems, methods):
+        for name in package.names():
+            for key in settings.taken_keys(package.find(name)):
+                users.setdefault(key, []).append(f"`{name}`")
+    return {key: ", ".join(names) for key, names in users.items()}
+
+
+def _table(rules: dict, users: dict[str, str], columns: tuple[str, ...]) -> str:
+    lines = [" | ".join(columns), " | ".join("---" for _ in columns)]
+    for key, rule in rules.items():
+        cells = [f"`{key}`", _allowed(rule), rule.get("x-unit", ""), rule.get("description", "")]
+        lines.append(" | ".join(cells + ([users.get(key, "")] if "taken by" in columns else [])))
+    return "".join(f"| {line} |\n" for line in lines)
+
+
+def _allowed(rule: dict) -> str:
+    """The type and the bounds of a key in words."""
+    if "enum" in rule:
+        return " or ".join(f"`{value}`" for value in rule["enum"])
+    if "anyOf" in rule:
+        return "; or ".join(_allowed(part) for part in rule["anyOf"])
+    if "$ref" in rule:
+        return _allowed(settings.schema()["$defs"][rule["$ref"].rsplit("/", 1)[-1]])
+    kinds = rule.get("type", "object")
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    words = {"string": "text", "object": "mapping", "array": "list", "null": "`null`", "boolean": "`true` or `false`"}
+    text = " or ".join(words.get(kind, kind) for kind in kinds)
+    if "items" in rule:
+        text += f" of {_allowed(rule['items'])}"
+    bounds = (("minimum", ">="), ("exclusiveMinimum", ">"), ("maximum", "<="), ("exclusiveMaximum", "<"))
+    limits = [f"{sign} {rule[name]:g}" for name, sign in bounds if name in rule]
+    return f"{text} {', '.join(limits)}".rstrip()

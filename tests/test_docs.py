@@ -1,0 +1,100 @@
+"""The documentation is true: generated pages are up to date, named things exist, examples run."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_workflow import Checkout
+
+from cbo_pipeline import reference
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The fenced code blocks of a page in one language."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def test_the_reference_of_the_config_is_up_to_date():
+    page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    assert page == reference.markdown(), "run: cbo-pipeline reference > docs/configuration.md"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_and_named_files_exist(page):
+    text = page.read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
+    named = re.findall(r"\b((?:docs|src|workflow|tests|benchmarks|envs)/[\w./-]*\w\.\w+)", text)
+    made = {"src/cbo_pipeline/methods/isotropic_cbo.py", "src/cbo_pipeline/problems/cosine.py"}  # by the reader
+    missing = [name for name in links if not (page.parent / name).exists()]
+    missing += [name for name in named if name not in made and not (ROOT / name).exists()]
+    assert not missing
+
+
+@pytest.mark.workflow
+def test_the_worked_example_of_a_new_method_and_a_new_problem(tmp_path):
+    """docs/extending.md, word by word, in a copy of the project; only the sizes are made smaller."""
+    checkout = Checkout(tmp_path)
+    method, problem = blocks("docs/extending.md", "python")
+    line, experiment = blocks("docs/extending.md", "yaml")
+    commands = [c for block in blocks("docs/extending.md", "console") for c in block.splitlines()]
+    package = checkout.root / "src/cbo_pipeline"
+    (package / "methods/isotropic_cbo.py").write_text(method)
+    (package / "problems/cosine.py").write_text(problem)
+    config = checkout.root / "config.yaml"
+    marker = "      cbo_float64:"
+    assert marker in config.read_text()
+    config.write_text(config.read_text().replace(marker, line + marker, 1))
+    small = {
+        "    seeds: 10 ": "    seeds: 2 ",
+        "    epochs: 2000 ": "    epochs: 2 ",
+        "    points: 8000 ": "    points: 800 ",
+    }
+    for old, new in small.items():
+        assert old in config.read_text()
+        config.write_text(config.read_text().replace(old, new, 1))
+    (checkout.root / "cosine.yaml").write_text(experiment)
+    environment = {**__import__("os").environ, "PYTHONPATH": str(checkout.root / "src")}
+    names = {"cbo-pipeline": ["-m", "cbo_pipeline"], "snakemake": ["-m", "snakemake"]}
+    for command in commands:
+        program, *arguments = command.split()
+        done = subprocess.run(
+            [sys.executable, *names[program], *arguments],
+            cwd=checkout.root, env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+    for made in ("isotropic.nc", "cosine.nc", "results/summary/cosine.nc"):
+        assert (checkout.root / made).is_file()
+    assert list((checkout.root / "results/summary/sine").glob("isotropic_cbo_*.nc"))
+
+
+def test_reading_a_run_as_the_docs_say(tmp_path):
+    """docs/trajectories.md on a real run, and its network against the project's own evaluation."""
+    command = [sys.executable, "-m", "cbo_pipeline", "train", "--experiment", "sine", "--method", "cbo"]
+    command += ["--particles", "10", "--width", "6", "--set", "epochs=20", "snapshots=[0]", "--output", "run.nc"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    code = blocks("docs/trajectories.md", "python")[0]
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
+    printed = [float(v) for v in re.findall(r"-?\d+\.\d*(?:e[-+]?\d+)?", done.stdout.splitlines()[-1])]
+    from cbo_pipeline import network, trajectory
+
+    run = trajectory.read(tmp_path / "run.nc")
+    last = {k: run[k].sel(snapshot=20).values[None] for k in ("w", "b", "c")}
+    import numpy as np
+
+    expected = network.evaluate(last, np.array([[0.0], [0.25], [0.5]]), 1 / 6)[0, :, 0]
+    np.testing.assert_allclose(printed, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_the_layout_in_the_readme_is_there():
+    layout = (ROOT / "README.md").read_text(encoding="utf-8").split("## Layout")[1].split("\n\n")[1]
+    for line in layout.splitlines():
+        for name in re.split(r",?\s+", line.strip().split("   ")[0]):
+            assert (ROOT / name).exists(), name
+    assert shutil.which("make")
