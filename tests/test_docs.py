@@ -1,5 +1,6 @@
 """The documentation is true: generated pages are up to date, named things exist, examples run."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -7,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_workflow import Checkout
 
 from cbo_pipeline import reference
+from checkout import Checkout
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -60,7 +61,7 @@ def test_the_worked_example_of_a_new_method_and_a_new_problem(tmp_path):
         assert old in config.read_text()
         config.write_text(config.read_text().replace(old, new, 1))
     (checkout.root / "cosine.yaml").write_text(experiment)
-    environment = {**__import__("os").environ, "PYTHONPATH": str(checkout.root / "src")}
+    environment = {**os.environ, "PYTHONPATH": str(checkout.root / "src")}
     names = {"cbo-pipeline": ["-m", "cbo_pipeline"], "snakemake": ["-m", "snakemake"]}
     for command in commands:
         program, *arguments = command.split()

@@ -8,8 +8,9 @@ INTRODUCTION = """\
 Made from `workflow/schemas/config.schema.yaml` by `cbo-pipeline reference`; do not edit it by hand.
 
 `config.yaml` holds the paper. A file named with `--configfile` (Snakemake) or `--config` (`cbo-pipeline train`) is
-laid over it: mappings are merged key by key, everything else is replaced, `null` for an experiment leaves it out. A key under an experiment holds for all its methods, a key under a method wins over it. Unknown keys, wrong
-types and values out of bounds stop everything before any job starts, with one line that names the key.
+laid over it: mappings are merged key by key, everything else is replaced, `null` for an experiment leaves it out.
+A key under an experiment holds for all its methods, a key under a method wins over it. Unknown keys, wrong types and
+values out of bounds stop everything before any job starts, with one line that names the key.
 
 """
 

@@ -1,0 +1,61 @@
+"""A copy of the project that a test may edit and run."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TINY = """\
+experiments:
+  sine:
+    seeds: 2
+    epochs: 2
+    points: 40
+    batch_size: 20
+    M: 4
+    snapshots: [0]
+    methods:
+      cbo: {N: 6}
+      cbo_float64: {N: 6}
+"""
+SINE = ["sine_training", "sine_example", "results/summary/sine.nc"]
+
+
+class Checkout:
+    """A copy of the project's workflow and package that a test may edit, with a folder to run it in."""
+
+    def __init__(self, folder: Path):
+        self.root, self.work = folder / "project", folder / "work"
+        self.root.mkdir()
+        self.work.mkdir()
+        for name in ("Snakefile", "config.yaml"):
+            shutil.copy2(ROOT / name, self.root / name)
+        for name in ("workflow", "src", "envs"):
+            shutil.copytree(ROOT / name, self.root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        self.config = self.root / "tiny.yaml"
+        self.config.write_text(TINY)
+
+    def snakemake(self, *arguments: str, ok: bool = True) -> str:
+        """What Snakemake prints; ``ok`` is whether it must succeed."""
+        common = ["--directory", self.work, "--configfile", self.config, "--snakefile", self.root / "Snakefile"]
+        command = [sys.executable, "-m", "snakemake", *map(str, common), *arguments]
+        cached = {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(self.root / ".numba"))}
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **cached}, check=False)
+        output = done.stdout + done.stderr
+        assert (done.returncode == 0) == ok, output
+        return output
+
+    def make(self, *targets: str, cores: int = 2) -> str:
+        return self.snakemake("--cores", str(cores), *(targets or SINE))
+
+    def planned(self, *targets: str) -> dict[str, int]:
+        """How many jobs of each rule would run."""
+        output = self.snakemake("--dry-run", "--cores", "1", *(targets or SINE))
+        table = re.findall(r"^(\w+)\s+(\d+)$", output, re.MULTILINE)
+        return {rule: int(count) for rule, count in table if rule != "total"}
+
+    def files(self, pattern: str) -> dict[str, bytes]:
+        return {str(p.relative_to(self.work)): p.read_bytes() for p in sorted(self.work.glob(pattern))}
