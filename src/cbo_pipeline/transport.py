@@ -54,19 +54,22 @@ def squared_w2(x: np.ndarray, y: np.ndarray) -> float:
     return float(match(x[None], y).squared[0])
 
 
-def barycentre(x: np.ndarray, weights: np.ndarray, rounds: int, weight_cut: float = 0.0) -> Barycentre:
+def barycentre(
+    x: np.ndarray, weights: np.ndarray, rounds: int, weight_cut: float = 0.0, start: np.ndarray | None = None
+) -> Barycentre:
     """The barycentre of Eq. (eq:barycenter) of the particles x (N, M, D) by the fixed point of Proposition 2.
 
-    Start at the particle of largest weight; match every particle to the support, replace each support point by
-    the weighted mean of the atoms matched to it, and go on until the support rests (to the precision of the
-    atoms) or ``rounds`` are over. Particles of weight at most ``weight_cut`` are left out. No round raises the
-    objective, so what is found is a local minimum; the problem is not convex, and another start may find another.
+    Start at the particle of largest weight (or at ``start``, atoms (M, D)); match every particle to the support,
+    replace each support point by the weighted mean of the atoms matched to it, and go on until the support rests (to
+    the precision of the atoms) or ``rounds`` are over. Particles of weight at most ``weight_cut`` are left out. No
+    round raises the objective, so what is found is a local minimum; the problem is not convex, and another start may
+    find another.
     """
     heaviest = int(np.argmax(weights))
     used = np.flatnonzero(weights > weight_cut)
-    support = x[heaviest].astype(np.float64)
     if len(used) <= 1:
-        return Barycentre(support, 0, True)
+        return Barycentre(x[heaviest].astype(np.float64), 0, True)
+    support = (x[heaviest] if start is None else start).astype(np.float64)
     kept, share = x[used].astype(np.float64), weights[used] / weights[used].sum()
     for done in range(1, rounds + 1):
         before = support
