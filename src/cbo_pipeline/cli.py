@@ -109,6 +109,21 @@ def _parser() -> argparse.ArgumentParser:
     figure.add_argument("--output", required=True, nargs="+", type=Path, help="files to write (.pdf, .png)")
     figure.set_defaults(command=_figure)
 
+    check = commands.add_parser("check-barycentres", help="check Proposition 2 on small ensembles")
+    check.add_argument("--output", required=True, type=Path, help="the JSON file to write")
+    check.set_defaults(command=_check_barycentres)
+
+    claims = commands.add_parser("claims", help="judge the claims of the paper by summaries, costs and checks")
+    claims.add_argument("evidence", nargs="+", type=Path, help="summaries (.nc), costs and checks (.json)")
+    for name, what in (
+        ("json", "the verdicts as data"),
+        ("markdown", "the verdicts as a table"),
+        ("html", "the verdicts as a page"),
+        ("speed", "crossing, epochs to given risks and costs as data"),
+    ):
+        claims.add_argument(f"--{name}", type=Path, metavar="FILE", help=what)
+    claims.set_defaults(command=_claims)
+
     fetch = commands.add_parser("fetch-mnist", help="get the files of MNIST, and check those that are there")
     fetch.add_argument(
         "--data-dir",
@@ -259,6 +274,31 @@ def _join(options) -> int:
     from cbo_pipeline import summarise, trajectory
 
     trajectory.write(summarise.join([trajectory.read(p, "summary") for p in options.summaries]), options.output)
+    return 0
+
+
+def _check_barycentres(options) -> int:
+    from cbo_pipeline.claims import barycentres, pages
+
+    pages.write_json({"check": "barycentres", **barycentres.check_barycentres()}, options.output)
+    return 0
+
+
+def _claims(options) -> int:
+    from cbo_pipeline import claims, trajectory
+    from cbo_pipeline.claims import files, pages, speed
+
+    evidence = files.read(options.evidence)
+    rows, measured = claims.judge_all(evidence), speed.speed(evidence)
+    if options.json:
+        pages.write_json(rows, options.json)
+    if options.speed:
+        pages.write_json(measured, options.speed)
+    if options.markdown:
+        pages.write_markdown(rows, measured, options.markdown)
+    if options.html:
+        pages.write_html(rows, measured, trajectory.versions(), options.html)
+    print(pages.tally(rows), file=sys.stderr)
     return 0
 
 

@@ -1,0 +1,164 @@
+"""The verdicts as JSON, as Markdown and as a page of the report."""
+
+import html
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cbo_pipeline.claims.judgement import FAILS, HOLDS, IN_PART, NOT_TESTED
+from cbo_pipeline.files import whole_file
+
+Row = Mapping[str, Any]
+Table = tuple[str, Sequence[str], list[list[str]]]  # a heading, the columns, the lines
+VERDICTS = (HOLDS, IN_PART, FAILS, NOT_TESTED)
+
+STYLE = """
+body { font: 15px/1.45 system-ui, sans-serif; color: #222; max-width: 75rem; margin: 1.5rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; margin: 0.5rem 0 1.5rem; }
+th, td { border-bottom: 1px solid #ddd; padding: 0.4rem 0.6rem; text-align: left; vertical-align: top; }
+th { border-bottom: 2px solid #888; }
+.verdict { white-space: nowrap; font-weight: 600; }
+.holds { color: #00694c; } .in-part { color: #8a5a00; } .fails { color: #a63a00; } .not-tested { color: #666; }
+small { color: #555; }
+"""
+CLASSES = {HOLDS: "holds", IN_PART: "in-part", FAILS: "fails", NOT_TESTED: "not-tested"}
+MARKS = {HOLDS: "●", IN_PART: "◐", FAILS: "○", NOT_TESTED: "–"}
+
+
+def write_json(content: Any, path: Path) -> None:
+    """Numbers that JSON does not know (infinite, none) become null."""
+    _write(json.dumps(plain(content), indent=1, ensure_ascii=False, allow_nan=False), path)
+
+
+def write_markdown(rows: Iterable[Row], speed: Mapping[str, Any], path: Path) -> None:
+    rows = list(rows)
+    lines = ["# The claims of the paper, judged by these results", "", f"{tally(rows)}.", ""]
+    lines += _markdown(
+        ["#", "section", "claim", "verdict", "number", "95 % interval", "what was seen"],
+        [
+            [
+                str(row["id"]), row["section"], row["claim"], f"{MARKS[row['verdict']]} {row['verdict']}",
+                number(row["value"]), interval(row["spread"]), row["seen"],
+            ]
+            for row in rows
+        ],
+    )  # fmt: skip
+    lines += ["", "## How each is judged", ""]
+    lines += _markdown(
+        ["#", "number", "holds if", "why there"],
+        [[str(row["id"]), row["statistic"], row["threshold"], row["why"]] for row in rows],
+    )
+    for heading, columns, table in speed_tables(speed):
+        lines += ["", f"## {heading}", "", *_markdown(columns, table)]
+    _write("\n".join(lines), path)
+
+
+def write_html(rows: Iterable[Row], speed: Mapping[str, Any], versions: Mapping[str, str], path: Path) -> None:
+    rows = list(rows)
+    body = [f"<h1>The claims of the paper, judged by these results</h1><p>{html.escape(tally(rows))}.</p>"]
+    body.append("<table id='claims'><tr><th>#<th>claim<th>verdict<th>number<th>what was seen</tr>")
+    for row in rows:
+        verdict = row["verdict"]
+        spread = f"<br><small>{interval(row['spread'])}</small>" if row["spread"] is not None else ""
+        body.append(
+            f"<tr id='claim-{row['id']}'><td>{row['id']}<td>{html.escape(row['claim'])}"
+            f"<br><small>Section {html.escape(row['section'])}. {html.escape(row['statistic'])}."
+            f" Holds if: {html.escape(row['threshold'])}, as {html.escape(row['why'])}.</small>"
+            f"<td class='verdict {CLASSES[verdict]}'>{MARKS[verdict]} {verdict}"
+            f"<td>{number(row['value'])}{spread}<td>{html.escape(row['seen'])}</tr>"
+        )
+    body.append("</table>")
+    for heading, columns, lines in speed_tables(speed):
+        body.append(f"<h2>{html.escape(heading)}</h2>{_html(columns, lines)}")
+    body.append(f"<h2>Versions</h2>{_html(('package', 'version'), [list(item) for item in versions.items()])}")
+    head = f"<meta charset='utf-8'><title>The claims of the paper</title><style>{STYLE}</style>"
+    _write(f"<!doctype html><html lang='en'><head>{head}</head><body>{''.join(body)}</body></html>", path)
+
+
+def tally(rows: Sequence[Row]) -> str:
+    counts = Counter(row["verdict"] for row in rows)
+    return f"{len(rows)} claims: " + ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v])
+
+
+def speed_tables(speed: Mapping[str, Any]) -> list[Table]:
+    """The crossing, the epochs to given risks and the costs, as text."""
+    tables: list[Table] = [("Sine: from where on CBO is below Adam", *_crossing(speed["crossing"]))]
+    tables.append(("MNIST: epochs (and seconds) to reach a risk", *_reaching(speed["epochs_to_reach"])))
+    costs = [
+        [
+            f"{c['experiment']}/{c['method']}", str(c["M"]), str(c["N"]), number(c["seconds_per_iteration"]),
+            number(c["seconds_per_epoch"]), number(c["state_bytes"] / 1e6), number(c["peak_bytes"] / 1e6),
+        ]
+        for c in speed["costs"]
+    ]  # fmt: skip
+    columns = ("method", "M", "N", "s per iteration", "s per epoch", "state, MB", "peak, MB")
+    tables.append(("What the methods cost (measured where these results were made)", columns, costs))
+    return tables
+
+
+def _crossing(found: Mapping[str, Any]) -> tuple[Sequence[str], list[list[str]]]:
+    if "not_tested" in found:
+        return ("reason",), [[f"{NOT_TESTED}: {found['not_tested']}"]]
+    seconds = ", ".join(f"{name} {number(s)}" for name, s in found["seconds_per_epoch"].items())
+    columns = ("epoch", "95 % interval", "resamples in which it never is", "seconds per epoch")
+    return columns, [[number(found["epoch"]), interval(found["spread"]), f"{found['never_in']:.0%}", seconds]]
+
+
+def _reaching(found: Mapping[str, Any]) -> tuple[Sequence[str], list[list[str]]]:
+    if "not_tested" in found:
+        return ("reason",), [[f"{NOT_TESTED}: {found['not_tested']}"]]
+    methods = found["methods"]
+    levels = next(iter(methods.values()))["epochs"]
+    lines = []
+    for level in levels:
+        cells = [f"{level:g}"]
+        for table in methods.values():
+            epochs, seconds = table["epochs"][level], table["seconds"][level]
+            known = "" if seconds is None or not np.isfinite(seconds) else f" ({number(seconds)} s)"
+            cells.append(f"{number(epochs)}{known}")
+        lines.append(cells)
+    return ("risk", *methods), lines
+
+
+def number(value: float | None) -> str:
+    if value is None or np.isnan(value):
+        return "–"
+    return "never" if np.isinf(value) else f"{value:.3g}"
+
+
+def interval(spread: Sequence[float] | None) -> str:
+    return "–" if spread is None else f"{number(spread[0])} to {number(spread[1])}"
+
+
+def plain(content: Any) -> Any:
+    """The same in the types of JSON."""
+    if isinstance(content, Mapping):
+        return {str(key): plain(value) for key, value in content.items()}
+    if isinstance(content, np.ndarray | list | tuple):
+        return [plain(value) for value in content]
+    if isinstance(content, bool | np.bool_):
+        return bool(content)
+    if isinstance(content, float | np.floating):
+        return float(content) if np.isfinite(content) else None
+    return int(content) if isinstance(content, np.integer) else content
+
+
+def _markdown(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> list[str]:
+    cells = ([cell.replace("|", "\\|") for cell in line] for line in lines)
+    head = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+    return head + [f"| {' | '.join(line)} |" for line in cells]
+
+
+def _html(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    head = "".join(f"<th>{html.escape(c)}" for c in columns)
+    body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}' for cell in line)}</tr>" for line in lines)
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _write(text: str, path: Path) -> None:
+    with whole_file(path) as partial:
+        partial.write_text(f"{text}\n", encoding="utf-8")
