@@ -88,6 +88,7 @@ FIGURES = {
             (Need("sine", ("cbo", "cbo_float64")),),
             "Supplement",
         ),
+        Figure("gathering", "s8", "gathering", "Sine: the ensemble gathers around the target", (), "Supplement"),
     )
 }
 
