@@ -55,6 +55,10 @@ FIGURES = {
         Figure("multi_task_training", "fig5", "multi_task", "Multi-Task CBO: risk per epoch", (Need("multi_task"),)),
         Figure("multi_task_examples", "fig6", "multi_task", "Multi-Task CBO: five tasks", (Need("multi_task"),)),
         Figure("meanfield_diagram", "fig7", "diagrams", "The mean-field limits", ()),
+        Figure("mean_field_M", "fig8", "square", "Square: risk against the width M", (Need("square", sweep="M"),)),
+        Figure(
+            "mean_field_N", "fig9", "square", "Square: risk against the particles N", (Need("square", sweep="N"),)
+        ),
         Figure(
             "mnist_learning_rates",
             "s1",
@@ -81,6 +85,22 @@ FIGURES = {
             costs=True,
         ),
         Figure(
+            "variance_decay",
+            "s4",
+            "square",
+            "Proposition 3: decay of the variance without noise",
+            (Need("variance_decay"),),
+            "Supplement",
+        ),
+        Figure(
+            "square_training",
+            "s5",
+            "square",
+            "Square: risk per epoch for every M and N",
+            (Need("square", sweep="M"), Need("square", sweep="N")),
+            "Supplement",
+        ),
+        Figure(
             "precision",
             "s6",
             "precision",
@@ -89,6 +109,14 @@ FIGURES = {
             "Supplement",
         ),
         Figure("gathering", "s8", "gathering", "Sine: the ensemble gathers around the target", (), "Supplement"),
+        Figure(
+            "multi_task_ot",
+            "s7",
+            "square",
+            "Multi-task optimal-transport CBO: risk per epoch, five tasks",
+            (Need("multi_task_ot"),),
+            "Supplement",
+        ),
     )
 }
 

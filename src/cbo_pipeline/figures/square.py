@@ -1,0 +1,142 @@
+"""Figures 8 and 9, and ours about optimal-transport CBO (Section 5)."""
+
+import json
+
+import numpy as np
+import xarray as xr
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
+
+from cbo_pipeline.figures import style
+
+LAST = 50  # epochs whose median is shown beside the last one
+RISK = r"empirical risk $\hat{R}(\mu)$"
+# From light to dark: the colours of a sweep, readable in grey too.
+SWEEP = ("#E69F00", "#D55E00", "#CC79A7", "#0072B2", "#000000")
+DASHES = ((0, (1, 1)), (0, (3, 1, 1, 1)), (0, (4, 1)), (0, (7, 1)), "-")
+
+
+def mean_field_M(data: dict[str, xr.Dataset]) -> Figure:
+    """Risk at the last epoch against the width M, at the largest N."""
+    return _sweep(data["square"], "M", "N", "network width $M$")
+
+
+def mean_field_N(data: dict[str, xr.Dataset]) -> Figure:
+    """Risk at the last epoch against the number of particles N, at the largest M."""
+    return _sweep(data["square"], "N", "M", "number of particles $N$")
+
+
+def _sweep(data: xr.Dataset, swept: str, fixed: str, label: str) -> Figure:
+    """Every seed and their mean; beside it the mean of the median over the last epochs, which is less noisy."""
+    curves = _curves(data, swept, fixed)
+    sizes = [int(curve[swept]) for curve in curves]
+    figure, axes = plt.subplots()
+    for size, curve in zip(sizes, curves, strict=True):
+        last = curve["risk"].isel(epoch=-1).values
+        axes.plot(np.full(len(last), size), last, "_", color=style.BLUE, alpha=0.45, markersize=7)
+    axes.plot([], [], "_", color=style.BLUE, alpha=0.6, markersize=7, label="single runs")
+    means = [float(curve["risk"].isel(epoch=-1).mean("seed")) for curve in curves]
+    epoch = int(curves[0]["epoch"][-1])
+    axes.plot(sizes, means, "o-", color=style.BLUE, markersize=4, label=f"mean at epoch {epoch}")
+    steady = [float(curve["risk"].isel(epoch=slice(-LAST, None)).median("epoch").mean("seed")) for curve in curves]
+    axes.plot(sizes, steady, "s--", color=style.RED, markersize=3.5, label=f"mean of medians, last {LAST} epochs")
+    floor = json.loads(str(curves[0]["settings"].values))["settings"]["label_noise"] ** 2
+    axes.axhline(floor, color=style.BLACK, linewidth=0.9, linestyle=":", label="variance of the data noise")
+    if swept == "M":
+        top = max(means[0], steady[0])
+        until = min(sizes[-1], 0.98 * sizes[0] * top / floor)
+        axes.plot(
+            [sizes[0], until],
+            [top, top * sizes[0] / until],
+            color="#777777",
+            linewidth=0.9,
+            linestyle="-.",
+            label=r"slope of $1/M$",
+        )
+    axes.set(xscale="log", yscale="log", xlabel=f"{label}   (${fixed} = {int(curves[0][fixed])}$)", ylabel=RISK)
+    axes.set_ylim(0.8 * floor, None)
+    axes.set_xticks(sizes, [str(size) for size in sizes])
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.tick_params(axis="x", which="minor", length=0)
+    axes.legend(fontsize=6.5)
+    return figure
+
+
+def square_training(data: dict[str, xr.Dataset]) -> Figure:
+    """Risk against epochs for every M and every N: median over the seeds."""
+    figure, panels = plt.subplots(1, 2, figsize=(2 * style.COLUMN, 2.6), sharey=True)
+    for axes, swept, fixed in zip(panels, "MN", "NM", strict=True):
+        for curve, colour, dashes in zip(_curves(data["square"], swept, fixed), SWEEP, DASHES, strict=False):
+            risk = curve["risk_over_seeds"].sel(statistic="median")
+            look = {"color": colour, "linestyle": dashes, "linewidth": 1}
+            axes.plot(curve["epoch"], risk, label=f"${swept} = {int(curve[swept])}$", **look)
+        axes.set(yscale="log", xlabel="epoch", xlim=(0, None), title=f"${fixed} = {int(curve[fixed])}$")
+        axes.legend(fontsize=7)
+    panels[0].set_ylabel(RISK)
+    return figure
+
+
+def _curves(data: xr.Dataset, swept: str, fixed: str) -> list[xr.Dataset]:
+    """The curves of one sweep, in ascending order."""
+    chosen = data.isel(curve=(data[fixed] == data[fixed].max()).values).sortby(swept)
+    return [chosen.isel(curve=k) for k in range(chosen.sizes["curve"])]
+
+
+def variance_decay(data: dict[str, xr.Dataset]) -> Figure:
+    """V(rho^k) / V(rho^0) of the noise-free scheme against the bound (1 - dt)^(2k) of Proposition 3."""
+    figure, panels = plt.subplots(1, 2, figsize=(2 * style.COLUMN, 2.7), sharey=True)
+    for axes, start in zip(panels, ("random", "trained"), strict=True):
+        bounds = set()
+        for name in data["variance_decay"]["method"].values:
+            settings, ratio = _decay(style.curve(data["variance_decay"], str(name)))
+            if (settings["quiet_from"] > 0) == (start == "trained"):
+                _draw_decay(axes, settings, ratio)
+                bounds.add((settings["dt"], len(ratio["step"])))
+        for dt, length in sorted(bounds):
+            k = np.arange(length)
+            axes.plot(k, (1 - dt) ** (2.0 * k), color=style.BLACK, linewidth=1.1, linestyle=":", zorder=3)
+        axes.plot([], [], color=style.BLACK, linestyle=":", label=r"$(1-\Delta t)^{2k}$")
+        axes.set(yscale="log", xlabel="step $k$ without noise", xlim=(0, None), title=f"from {start} ensembles")
+        axes.legend(fontsize=7)
+    panels[0].set_ylabel(r"$\mathcal{V}(\rho^k)\,/\,\mathcal{V}(\rho^0)$")
+    return figure
+
+
+def _decay(curve: xr.Dataset) -> tuple[dict, xr.DataArray]:
+    """The settings of a curve and V over its first noise-free value, for the steps k = 0, 1, ... of every seed.
+
+    The ensemble before step k is seen in the epoch after ``quiet_from`` + k.
+    """
+    settings = json.loads(str(curve["settings"].values))["settings"]
+    variance = curve["variance"].isel(epoch=slice(settings["quiet_from"] + 1, None)).rename(epoch="step")
+    return settings, variance / variance.isel(step=0)
+
+
+def _draw_decay(axes: Axes, settings: dict, ratio: xr.DataArray) -> None:
+    colour = style.BLUE if settings["dt"] < 0.3 else style.RED
+    equal = settings["quiet_weights"] == "equal"
+    look = {"color": colour, "linestyle": "-" if equal else "--", "linewidth": 2.2 if equal else 1.1}
+    k = np.arange(ratio.sizes["step"])
+    axes.fill_between(k, ratio.min("seed"), ratio.max("seed"), color=colour, alpha=0.2, linewidth=0)
+    weights = "equal weights" if equal else "Gibbs weights"
+    axes.plot(k, ratio.median("seed"), label=rf"$\Delta t = {settings['dt']:g}$, {weights}", **look)
+
+
+def multi_task_ot(data: dict[str, xr.Dataset]) -> Figure:
+    """Multi-task optimal-transport CBO: risks over the tasks against epochs, and the approximations of the tasks."""
+    found = style.curve(data["multi_task_ot"], "multi_task_ot_cbo")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(2 * style.COLUMN, 2.7))
+    style.draw_series(left, found, centre="mean", color=style.BLUE, label="median over the tasks")
+    style.draw_series(left, found, "risk_task_min", "mean", color=style.RED, linestyle="--", label="minimum")
+    left.set(yscale="log", xlabel="epoch", ylabel=RISK, xlim=(0, None))
+    left.legend()
+    for task in range(found.sizes["task"]):
+        one = found.isel(task=task)
+        right.plot(one["x"], one["prediction"], color=SWEEP[task % len(SWEEP)], label=f"problem {task + 1}")
+        right.plot(one["x"], one["target"], color=style.BLACK, linewidth=0.8, linestyle=":")
+    right.plot([], [], color=style.BLACK, linewidth=0.8, linestyle=":", label="targets")
+    right.set(xlabel="$x$", ylabel="$y$", xlim=(0, 1))
+    right.legend(fontsize=6.5, ncols=2)
+    return figure
