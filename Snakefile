@@ -13,10 +13,14 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/cost.smk"
 include: "workflow/rules/summarise.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/claims.smk"
+
+
+report: "workflow/report/workflow.rst"
 
 
 rule all:
-    """Everything: all summaries and figures of the config."""
+    """Everything: all summaries and figures of the config, the claims judged."""
     default_target: True
     input:
         everything(),

@@ -165,15 +165,34 @@ def figure_files(label):
     return [f"results/figures/{label}.pdf", f"results/figures/{label}.png"]
 
 
+def costs_of_claims():
+    """Every method of every experiment once, at its largest M and N (its variants cost the same), and what figures show."""
+    named = {
+        (experiment, method)
+        for experiment, content in CONFIG["experiments"].items()
+        for method, own in content["methods"].items()
+        if own is not None and "method" not in own
+    }
+    largest = {curve[:2]: curve for curve in sorted(CURVES) if curve[:2] in named}
+    shown = [path for label in FIGURES for path in costs_of_figure(label)]
+    return list(dict.fromkeys([curve_cost(*curve) for curve in largest.values()] + shown))
+
+
+def caption_of(label):
+    """The figure's own caption in the report, or the one for figures that have none."""
+    own = Path(workflow.basedir, "workflow", "report", f"{label}.rst")
+    return f"../report/{own.name if own.is_file() else 'figure.rst'}"
+
+
 def everything():
     summaries = [f"results/summary/{experiment}.nc" for experiment in CONFIG["experiments"]]
-    return summaries + [path for label in FIGURES for path in figure_files(label)]
+    claims = ["results/claims.json", "results/claims.md", "results/claims.html", "results/speed.json"]
+    return summaries + claims + [path for label in FIGURES for path in figure_files(label)]
 
 
 wildcard_constraints:
     experiment=r"[a-z][a-z0-9_]*",
     method=r"[a-z][a-z0-9_]*",
-    label=r"[a-z][A-Za-z0-9_]*",
     M=r"[1-9]\d*",
     N=r"[1-9]\d*",
     seed=r"\d+",

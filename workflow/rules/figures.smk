@@ -1,43 +1,37 @@
-rule draw_figure:
-    """Draw one figure from the summaries of its curves, as PDF and PNG."""
-    input:
-        summaries=lambda wildcards: curves_of_figure(wildcards.label),
-        costs=lambda wildcards: costs_of_figure(wildcards.label),
-        code=lambda wildcards: sources.files(f"figures.{figures.FIGURES[wildcards.label].module}"),
-    output:
-        pdf="results/figures/{label}.pdf",
-        png=report(
-            "results/figures/{label}.png",
-            caption="../report/figure.rst",
-            category=lambda wildcards: figures.FIGURES[wildcards.label].category,
-            labels=lambda wildcards: {
-                "figure": figures.FIGURES[wildcards.label].number,
-                "what": figures.FIGURES[wildcards.label].title,
-            },
-        ),
-    log:
-        "results/logs/figures/{label}.log",
-    conda:
-        ENV
-    threads: 1
-    resources:
-        mem_mb=2000,
-        runtime=10,
-    message:
-        "draw {wildcards.label}"
-    shell:
-        "python -m cbo_pipeline figure {wildcards.label} {input.summaries:q} --costs {input.costs:q}"
-        " --output {output:q} 2> {log:q}"
-
-
+# One rule a figure, named by its label, so that each has a caption of its own in the report; and its number.
 for label, figure in FIGURES.items():
 
     rule:
+        """Draw this figure from the summaries of its curves, as PDF and PNG."""
         name:
             label
         input:
-            figure_files(label),
-        localrule: True
+            summaries=curves_of_figure(label),
+            costs=costs_of_figure(label),
+            code=sources.files(f"figures.{figure.module}"),
+        output:
+            pdf=f"results/figures/{label}.pdf",
+            png=report(
+                f"results/figures/{label}.png",
+                caption=caption_of(label),
+                category=figure.category,
+                labels={"figure": figure.number, "what": figure.title},
+            ),
+        log:
+            f"results/logs/figures/{label}.log",
+        conda:
+            ENV
+        threads: 1
+        resources:
+            mem_mb=2000,
+            runtime=10,
+        params:
+            label=label,
+        message:
+            "draw {params.label}"
+        shell:
+            "python -m cbo_pipeline figure {params.label} {input.summaries:q} --costs {input.costs:q}"
+            " --output {output:q} 2> {log:q}"
 
     rule:
         name:

@@ -1,0 +1,50 @@
+rule check_barycentres:
+    """Check Proposition 2 on small ensembles: fixed points, all permutations, measures of more atoms."""
+    input:
+        code=sources.files("claims.barycentres"),
+    output:
+        "results/checks/barycentres.json",
+    log:
+        "results/logs/checks/barycentres.log",
+    conda:
+        ENV
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    message:
+        "check barycentres"
+    shell:
+        "python -m cbo_pipeline check-barycentres --output {output:q} 2> {log:q}"
+
+
+rule judge_claims:
+    """Judge the claims of the paper by the summaries, the measured costs and the checks."""
+    input:
+        summaries=[f"results/summary/{experiment}.nc" for experiment in CONFIG["experiments"]],
+        costs=costs_of_claims(),
+        checks="results/checks/barycentres.json",
+        code=sources.files("claims", "claims.pages", "claims.files", "claims.speed"),
+    output:
+        json="results/claims.json",
+        markdown="results/claims.md",
+        html=report(
+            "results/claims.html",
+            caption="../report/claims.rst",
+            category="Claims",
+            labels={"figure": "claims", "what": "Every claim of the paper, judged"},
+        ),
+        speed="results/speed.json",
+    log:
+        "results/logs/claims.log",
+    conda:
+        ENV
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    message:
+        "judge the claims of the paper"
+    shell:
+        "python -m cbo_pipeline claims {input.summaries:q} {input.costs:q} {input.checks:q} --json {output.json:q}"
+        " --markdown {output.markdown:q} --html {output.html:q} --speed {output.speed:q} 2> {log:q}"
