@@ -22,6 +22,7 @@ from cbo_pipeline.streams import Streams
 from cbo_pipeline.task_risks import squared_task_risks, task_basis
 from cbo_pipeline.training import Training, train
 
+CONFIG = load_config()
 COMMON = {"dt": 0.2, "alpha": 50.0, "lambda_": 1.0, "sigma_squared": 1.8, "initial": "uniform", "initial_bound": 1.0}
 
 
@@ -34,7 +35,7 @@ def problem_of(tasks: int, M: int = 7, points: int = 200, label_noise: float = 0
 def run_of(method: str = "multi_task_cbo", experiment: str = "multi_task", M: int = 7, N: int = 10, **changes):
     name = RunName(experiment, method, M, N, seed=1)
     sizes = {"points": 80, "batch_size": 20, "epochs": 4}
-    return resolve(load_config(), name, {**sizes, **changes})
+    return resolve(CONFIG, name, {**sizes, **changes})
 
 
 def ensemble(rng, N: int, M: int, size: float):
@@ -299,7 +300,7 @@ def test_the_file_of_a_run_holds_every_task(tmp_path):
 def test_the_file_of_a_run_at_paper_size_stays_small(tmp_path):
     """Random parameters and risks, the worst for compression, at the size of the paper: below 10 MB."""
     name = RunName("multi_task", "multi_task_cbo", 100, 200, 0)
-    run = resolve(load_config(), name)
+    run = resolve(CONFIG, name)
     P, rng = run.settings["tasks"], np.random.default_rng(0)
     training = Training.assembled(run)
     for epoch in range(run.settings["epochs"] + 1):

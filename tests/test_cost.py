@@ -1,0 +1,98 @@
+"""Costs: what is counted, what is measured, and what is refused."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cbo_pipeline import cost
+from cbo_pipeline.errors import FileRefused
+from cbo_pipeline.settings import RunName, load_config, resolve
+from cbo_pipeline.training import Training
+
+CONFIG = load_config()
+SMALL = {"points": 200, "batch_size": 20}
+
+
+def run_of(experiment: str, method: str, M: int, N: int, **changes):
+    return resolve(CONFIG, RunName(experiment, method, M, N, 0), {**SMALL, **changes})
+
+
+@pytest.mark.parametrize(
+    ("experiment", "method", "N", "changes", "expected"),
+    [
+        ("sine", "cbo", 12, {}, 12 * 3 * 5 * 4),
+        ("sine", "cbo_float64", 12, {}, 12 * 3 * 5 * 8),
+        ("sine", "adam", 1, {}, 3 * 3 * 5 * 4 + 8),  # parameters, two moments, the number of steps
+        ("multi_task_memory", "shared_5", 12, {"tasks": 4}, 12 * 3 * 5 * 4),
+        ("multi_task_memory", "separate_5", 12, {"tasks": 4}, 4 * 12 * 3 * 5 * 4),
+    ],
+)
+def test_the_state_is_counted_in_closed_form(experiment, method, N, changes, expected):
+    run = run_of(experiment, method, 5, N, **changes)
+    found = cost.measure(run, seconds=0.0)
+    assert found["state_bytes"] == expected
+    assert (found["method"], found["base"], found["M"], found["N"]) == (method, run.method, 5, N)
+    assert 0 < found["seconds_per_iteration"] <= found["seconds_per_iteration_median"]
+    assert found["seconds_per_epoch"] == pytest.approx(10 * found["seconds_per_iteration"])
+    assert found["iterations"] >= cost.LEAST - 1  # all but the first
+
+
+def test_measuring_leaves_the_run_as_training_has_it():
+    """The iterations that are timed are those of training, not a copy of them."""
+    run = run_of("sine", "cbo", 5, 12, epochs=3)
+    training = Training.assembled(run)
+    cost._iterations(training, 100.0)
+    expected = Training.begin(run)
+    expected.go_on()
+    for name, x in expected.state["particles"].items():
+        np.testing.assert_array_equal(training.state["particles"][name], x)
+
+
+def test_one_batch_an_epoch_can_be_measured():
+    assert cost.measure(run_of("sine", "cbo", 5, 12, batch_size=200, epochs=2), 0.0)["seconds_per_epoch"] > 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux can start the peak anew")
+def test_the_peak_sees_memory_that_is_gone_again():
+    size = 64 << 20
+    before = cost._forget_peak()
+    array = np.ones(size, np.uint8)
+    del array
+    assert cost._peak() - before == pytest.approx(size, rel=0.1)
+    assert cost._forget_peak() < before + size / 2
+    assert cost._peak() < before + size / 2
+
+
+def test_separate_ensembles_take_more_memory_and_time(tmp_path):
+    """In processes of their own, as the workflow does it: ten tasks, ten ensembles of 3.6 MB."""
+    found = {}
+    for method in ("shared_10", "separate_10"):
+        run = resolve(CONFIG, RunName("multi_task_memory", method, 300, 1000, 0), SMALL)
+        path = tmp_path / f"{method}.json"
+        command = [sys.executable, "-m", "cbo_pipeline", "cost", "--settings", run.json, "--output", str(path)]
+        subprocess.run([*command, "--seconds", "0"], check=True, timeout=100)
+        found[method] = cost.read(path)
+    shared, separate = found["shared_10"], found["separate_10"]
+    assert separate["state_bytes"] == 10 * shared["state_bytes"] == 10 * 1000 * 3 * 300 * 4
+    assert separate["peak_bytes"] > 4 * shared["peak_bytes"]
+    for one in found.values():
+        assert 1.0 < one["peak_bytes"] / one["state_bytes"] < 8.0
+    assert separate["seconds_per_epoch"] > 1.5 * shared["seconds_per_epoch"]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"method": "cbo"}'])
+def test_a_damaged_cost_is_refused_by_name(tmp_path, content):
+    path = tmp_path / "broken.json"
+    path.write_text(content)
+    with pytest.raises(FileRefused, match="broken"):
+        cost.read(path)
+
+
+def test_a_cost_is_plain_json(tmp_path):
+    found = cost.measure(run_of("sine", "cbo", 5, 12), 0.0)
+    cost.write(found, tmp_path / "deep" / "cost.json")
+    assert json.loads((tmp_path / "deep" / "cost.json").read_text()) == cost.read(tmp_path / "deep" / "cost.json")

@@ -1,0 +1,95 @@
+"""The figures of Multi-Task CBO show the numbers of the summaries and costs."""
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+from cbo_pipeline import cost, figures, summarise, trajectory
+from cbo_pipeline.figures import multi_task, style
+from cbo_pipeline.settings import RunName, load_config, resolve
+from cbo_pipeline.training import train
+
+CONFIG = load_config()
+SMALL = {"points": 60, "batch_size": 20, "epochs": 3}
+
+
+def summary(folder, experiment, method, seeds=2, **changes):
+    """The file of the summary of a small curve."""
+    paths = []
+    for seed in range(seeds):
+        run = resolve(CONFIG, RunName(experiment, method, 6, 12, seed), {**SMALL, **changes})
+        paths.append(folder / f"{method}{seed}.nc")
+        trajectory.write(trajectory.dataset(run, train(run)), paths[-1])
+    trajectory.write(summarise.summarise_curve(paths), folder / f"{method}.nc")
+    return folder / f"{method}.nc"
+
+
+def cost_of(folder, method, **measured):
+    """A cost that is made up: what is drawn must be what is in the file."""
+    run = resolve(CONFIG, RunName("multi_task_memory", method, 6, 12, 0), SMALL)
+    parts = {"experiment": "multi_task_memory", "method": method, "base": run.method, "M": 6, "N": 12}
+    cost.write({**parts, "settings": run.settings, **measured}, folder / f"{method}.json")
+    return folder / f"{method}.json"
+
+
+@pytest.fixture(scope="module")
+def multi_task_data(tmp_path_factory):
+    path = summary(tmp_path_factory.mktemp("runs"), "multi_task", "multi_task_cbo", tasks=7)
+    return path, trajectory.read(path)
+
+
+@pytest.fixture
+def drawn():
+    """Draw a figure in the style of the project, and close it at the end."""
+    with style.applied():
+        yield lambda function, *data: function(*data)
+        plt.close("all")
+
+
+def test_training_shows_median_and_minimum_over_the_tasks(multi_task_data, drawn):
+    _, data = multi_task_data
+    axes = drawn(multi_task.multi_task_training, {"multi_task": data}).axes[0]
+    median, minimum = (line.get_ydata() for line in axes.lines)
+    one = data.isel(curve=0)
+    np.testing.assert_allclose(median, one["risk"].mean("seed"))
+    np.testing.assert_allclose(minimum, one["risk_task_min"].mean("seed"))
+    assert axes.get_yscale() == "log"
+    assert len(axes.collections) == 2  # a band for the spread over the seeds each
+
+
+def test_examples_show_five_tasks_with_their_targets(multi_task_data, drawn):
+    _, data = multi_task_data
+    axes = drawn(multi_task.multi_task_examples, {"multi_task": data}).axes[0]
+    lines = [line for line in axes.lines if len(line.get_xdata())]
+    assert len(lines) == 10
+    for task, prediction, target in zip([1, 2, 4, 5, 7], lines[::2], lines[1::2], strict=True):
+        assert prediction.get_label() == f"problem {task}"
+        np.testing.assert_array_equal(prediction.get_ydata(), data["prediction"].isel(curve=0, task=task - 1))
+        x, shift = target.get_xdata(), -1 + 2 * (task - 1) / 6
+        np.testing.assert_allclose(target.get_ydata(), np.sin(2 * np.pi * x) + shift, atol=1e-12)
+
+
+def test_memory_shows_the_costs_of_both_ways(tmp_path):
+    """Also through the command's own way, from files to a file."""
+    methods = {"shared_1": 1, "shared_5": 5, "separate_1": 1, "separate_5": 5}
+    summaries = [summary(tmp_path, "multi_task_memory", method, seeds=1) for method in methods]
+    costs = [
+        cost_of(tmp_path, method, state_bytes=1000 + k, peak_bytes=5000 + k, seconds_per_epoch=0.01 * (k + 1))
+        for k, method in enumerate(methods)
+    ]
+    data = summarise.join([trajectory.read(path) for path in summaries])
+    with style.applied():
+        figure = multi_task.multi_task_memory({"multi_task_memory": data}, [cost.read(path) for path in costs])
+        state, peak, seconds, risk = figure.axes
+        for axes, expected in ((state, (1000, 1001)), (peak, (5000, 5001)), (seconds, (0.01, 0.02))):
+            np.testing.assert_array_equal(axes.lines[0].get_xdata(), (1, 5))
+            np.testing.assert_allclose(axes.lines[0].get_ydata(), expected)
+        np.testing.assert_allclose(state.lines[1].get_ydata(), (1002, 1003))
+        shown = [container.lines[0].get_ydata() for container in risk.containers]
+        for k, curve in enumerate(methods):
+            one = data.isel(curve=k)
+            assert str(one["method"].values) == curve
+            assert shown[k // 2][k % 2] == pytest.approx(float(one["risk"].mean("seed")[-1]))
+        plt.close(figure)
+    figures.draw("multi_task_memory", summaries, [tmp_path / "figure.png"], costs)
+    assert (tmp_path / "figure.png").stat().st_size > 10000
