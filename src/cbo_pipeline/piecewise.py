@@ -33,6 +33,8 @@ def sorted_points(x: np.ndarray, y: np.ndarray) -> SortedPoints:
     """Prepare points for the kernels. ``x`` must be ascending; ``y`` follows the same order."""
     low, high = float(x[0]), float(x[-1])
     bins_per_unit = BINS_PER_POINT * len(x) / (high - low) if high > low else 0.0
+    if bins_per_unit == np.inf:  # points that differ by less than the smallest normal number: one bin
+        bins_per_unit = 0.0
     ended, first = _lookup_table(x, bins_per_unit)
     return SortedPoints(ended, y, first, low, bins_per_unit)
 
@@ -68,7 +70,7 @@ def _kinks(w, b, low, bins_per_unit, last, kink, bin_of_kink):
 
 
 @njit(cache=True, error_model="numpy")
-def add_neurons(w, b, c, scale, x, first, low, bins_per_unit, slope, offset, lane, kink, place):
+def _add_neurons(w, b, c, scale, x, first, low, bins_per_unit, slope, offset, lane, kink, place):
     """Scatter the slopes and offsets of one network's neurons to the points where they change.
 
     ``slope`` and ``offset`` are (S + 1, lanes), zero in this lane. Neuron m is active where w x + b > 0: from
@@ -100,6 +102,16 @@ def add_neurons(w, b, c, scale, x, first, low, bins_per_unit, slope, offset, lan
     offset[0, lane] += everywhere_offset
 
 
+@njit(cache=True, error_model="numpy")
+def add_networks(n, w, b, c, scale, x, first, low, bins_per_unit, slope, offset, kink, place):
+    """Scatter the networks n, n + 1, ..., one to each lane; the last one again where there are no more."""
+    slope[:] = 0.0
+    offset[:] = 0.0
+    for lane in range(slope.shape[1]):
+        k = min(n + lane, len(w) - 1)
+        _add_neurons(w[k], b[k], c[k], scale, x, first, low, bins_per_unit, slope, offset, lane, kink, place)
+
+
 @njit(cache=True, error_model="numpy", nogil=True)
 def predictions(w, b, c, scale, x, first, low, bins_per_unit, out):
     """The values of N networks: fill ``out`` (N, S) with scale * sum_m c_m relu(w_m x + b_m)."""
@@ -107,9 +119,7 @@ def predictions(w, b, c, scale, x, first, low, bins_per_unit, out):
     slope, offset = np.empty((size + 1, 1)), np.empty((size + 1, 1))
     kink, place = np.empty(width), np.empty(width, np.int64)
     for n in range(w.shape[0]):
-        slope[:] = 0.0
-        offset[:] = 0.0
-        add_neurons(w[n], b[n], c[n], scale, x, first, low, bins_per_unit, slope, offset, 0, kink, place)
+        add_networks(n, w, b, c, scale, x, first, low, bins_per_unit, slope, offset, kink, place)
         line, constant = 0.0, 0.0
         for s in range(size):
             line += slope[s, 0]
@@ -127,11 +137,7 @@ def squared_risks(w, b, c, scale, x, y, first, low, bins_per_unit, out):
     slope, offset = np.empty((size + 1, 4)), np.empty((size + 1, 4))
     kink, place = np.empty(width), np.empty(width, np.int64)
     for n in range(0, count, 4):
-        slope[:] = 0.0
-        offset[:] = 0.0
-        for lane in range(4):
-            k = min(n + lane, count - 1)
-            add_neurons(w[k], b[k], c[k], scale, x, first, low, bins_per_unit, slope, offset, lane, kink, place)
+        add_networks(n, w, b, c, scale, x, first, low, bins_per_unit, slope, offset, kink, place)
         line0 = line1 = line2 = line3 = 0.0
         constant0 = constant1 = constant2 = constant3 = 0.0
         total0 = total1 = total2 = total3 = 0.0
@@ -163,9 +169,7 @@ def squared_gradients(w, b, c, scale, x, y, first, low, bins_per_unit, out, dw, 
     sum_r, sum_rx = np.empty(size + 1), np.empty(size + 1)
     factor = 2.0 * scale / size
     for n in range(w.shape[0]):
-        slope[:] = 0.0
-        offset[:] = 0.0
-        add_neurons(w[n], b[n], c[n], scale, x, first, low, bins_per_unit, slope, offset, 0, kink, place)
+        add_networks(n, w, b, c, scale, x, first, low, bins_per_unit, slope, offset, kink, place)
         line, constant, total, r, rx = 0.0, 0.0, 0.0, 0.0, 0.0
         for s in range(size):
             sum_r[s], sum_rx[s] = r, rx

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from cbo_pipeline.piecewise import SortedPoints, add_neurons
+from cbo_pipeline.piecewise import SortedPoints, add_networks
 
 
 class TaskBasis(NamedTuple):
@@ -78,11 +78,7 @@ def _fill_risks(w, b, c, scale, x, first, low, bins_per_unit, reference, coordin
     kink, place = np.empty(width), np.empty(width, np.int64)
     rest, found, total = np.empty((size, 4)), np.empty((rank, 4)), np.empty(4)
     for n in range(0, count, 4):
-        slope[:] = 0.0
-        offset[:] = 0.0
-        for lane in range(4):
-            k = min(n + lane, count - 1)
-            add_neurons(w[k], b[k], c[k], scale, x, first, low, bins_per_unit, slope, offset, lane, kink, place)
+        add_networks(n, w, b, c, scale, x, first, low, bins_per_unit, slope, offset, kink, place)
         _residuals(slope, offset, x, reference, rest)
         for q in range(rank):
             _take_out(basis[q], rest, found[q])
