@@ -3,8 +3,7 @@
     python benchmarks/bench_sine.py        (needs cbx==1.0.4 beside the package)
 
 All forms do the same iteration: risks of N = 200 networks of M = 100 neurons on a minibatch of 800 points,
-weights, consensus point, noise, step. They are timed in turn, in one process with one thread; the best of
-several repeats counts.
+weights, consensus point, noise, step. They take turns in one process with one thread; the best time counts.
 
 - cbx, as documented: ``eval_losses``, which maps ``functional_call`` over the particles with ``vmap``.
 - cbx, written by hand: the same dynamic with the best dense evaluation that a user could write, one batched
@@ -12,21 +11,17 @@ several repeats counts.
 - torch, by hand: the dense evaluation with a bare update, without cbx.
 """
 
-import os
+from timing import Row, report, take_turns  # first: it sets one thread
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+# isort: split
+import numpy as np
+import torch
 
-import time  # noqa: E402
+from cbo_pipeline.methods.base import Clock
+from cbo_pipeline.settings import RunName, load_config, resolve
+from cbo_pipeline.training import Training
 
-import numpy as np  # noqa: E402
-import torch  # noqa: E402
-
-from cbo_pipeline.methods.base import Clock  # noqa: E402
-from cbo_pipeline.settings import RunName, load_config, resolve  # noqa: E402
-from cbo_pipeline.training import Training  # noqa: E402
-
-N, M, BATCH, REPEATS = 200, 100, 800, 8
+N, M, BATCH = 200, 100, 800
 
 
 class Net(torch.nn.Module):
@@ -43,7 +38,10 @@ class Net(torch.nn.Module):
 
 def ours():
     """One iteration as the training loop does it, new minibatch included."""
-    training = Training.begin(resolve(load_config(), RunName("sine", "cbo", M, N, 0)))
+    return _iterations(Training.begin(resolve(load_config(), RunName("sine", "cbo", M, N, 0))))
+
+
+def _iterations(training: Training):
     batches = training._batches(0)
     count = iter(range(10**9))
 
@@ -124,31 +122,46 @@ def torch_by_hand():
     return iterate
 
 
-def best(forms, repeats=REPEATS):
-    """Best time of each form in seconds; the forms take turns, so that all meet the same machine."""
-    for form in forms.values():
-        form()
-        form()
-    times = {name: [] for name in forms}
-    for _ in range(repeats):
-        for name, form in forms.items():
-            for _ in range(3):
-                start = time.perf_counter()
-                form()
-                times[name].append(time.perf_counter() - start)
-    return {name: min(t) for name, t in times.items()}
+def adam():
+    """One Adam step on a new minibatch, as the training loop does it."""
+    training = Training.begin(resolve(load_config(), RunName("sine", "adam", M, 1, 0)))
+    return _iterations(training)
+
+
+def plain_adam():
+    """The same by torch.nn, autograd and torch.optim, as anybody writes it."""
+    net = Net()
+    optimiser = torch.optim.Adam(net.parameters(), lr=0.1)
+    x, y = minibatches()
+    count = iter(range(10**9))
+
+    def iterate():
+        k = next(count) % len(x)
+        loss = torch.nn.functional.mse_loss(net(x[k]), y[k])
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+
+    return iterate
 
 
 def main() -> None:
     torch.set_num_threads(1)
-    forms = {"cbo_pipeline": ours(), "torch, by hand": torch_by_hand()}
-    try:
-        forms |= {"cbx, as documented": cbx_documented(), "cbx, by hand": cbx_by_hand()}
-    except ImportError:
-        print("cbx is not installed: pip install cbx==1.0.4")
-    times = best(forms)
-    for name, seconds in times.items():
-        print(f"{name:20} {1e3 * seconds:8.3f} ms  {seconds / times['cbo_pipeline']:7.1f} x")
+    times = take_turns(
+        {
+            "ours": ours(),
+            "cbx, as documented": cbx_documented(),
+            "cbx, best by hand": cbx_by_hand(),
+            "plain torch": torch_by_hand(),
+            "our adam": adam(),
+            "torch.optim": plain_adam(),
+        }
+    )
+    what = "sine, one CBO iteration (N 200, M 100, batch 800)"
+    rows = [Row(what, "CBXpy as documented", times["ours"], times["cbx, as documented"], "s", 100.0)]
+    rows += [Row(what, name, times["ours"], times[name], "s") for name in ("cbx, best by hand", "plain torch")]
+    rows.append(Row("sine, one Adam step", "torch.nn and torch.optim", times["our adam"], times["torch.optim"], "s"))
+    report(rows)
 
 
 if __name__ == "__main__":
