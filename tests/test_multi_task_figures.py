@@ -69,6 +69,14 @@ def test_examples_show_five_tasks_with_their_targets(multi_task_data, drawn):
         np.testing.assert_allclose(target.get_ydata(), np.sin(2 * np.pi * x) + shift, atol=1e-12)
 
 
+def test_a_leap_beside_the_data_does_not_flatten_the_examples(multi_task_data, drawn):
+    _, data = multi_task_data
+    data = data.copy(deep=True)
+    data["prediction"][..., 0] = 1e5
+    axes = drawn(multi_task.multi_task_examples, {"multi_task": data}).axes[0]
+    assert axes.get_ylim() == pytest.approx((-2.2, 2.2), abs=1e-3)
+
+
 def test_memory_shows_the_costs_of_both_ways(tmp_path):
     """Also through the command's own way, from files to a file."""
     methods = {"shared_1": 1, "shared_5": 5, "separate_1": 1, "separate_5": 5}

@@ -42,7 +42,9 @@ def multi_task_examples(data: dict[str, xr.Dataset]) -> Figure:
         axes.plot(one["x"], one["prediction"], color=colour, label=f"problem {task}")
         axes.plot(one["x"], one["target"], color=style.BLACK, linewidth=0.8, linestyle=":")
     axes.plot([], [], color=style.BLACK, linewidth=0.8, linestyle=":", label="targets")
-    axes.set(xlabel="$x$", ylabel="$y$", xlim=(0, 1))
+    # Neurons that have run off may leap between the end of the axis and the first data point: frame the targets.
+    low, high = float(found["target"].min()), float(found["target"].max())
+    axes.set(xlabel="$x$", ylabel="$y$", xlim=(0, 1), ylim=(low - 0.2, high + 0.2))
     handles, labels = axes.get_legend_handles_labels()
     order = [*range(len(shown))[::-1], len(shown)]  # from top to bottom, as the curves lie
     figure.legend(
