@@ -47,7 +47,7 @@ def image(x, y):
 
 
 def test_the_data_are_those_of_example_4():
-    run = next(resolve(load_config(), name) for name in runs(load_config()) if name.experiment == "square")
+    run = next(resolve(load_config(), name) for name in runs(load_config()) if name.method == "ot_cbo")
     cls = problems.find("square")
     problem = cls(M=run.name.M, **run.part(cls))
     problem.load(Streams(0))
@@ -59,7 +59,7 @@ def test_the_data_are_those_of_example_4():
 
 
 def test_the_sweeps_are_run_once_each():
-    names = [name for name in runs(load_config()) if name.experiment == "square"]
+    names = [name for name in runs(load_config()) if (name.experiment, name.method) == ("square", "ot_cbo")]
     assert len(names) == len(set(names)) == 9 * 10
     assert {(n.M, n.N) for n in names} == {(m, 200) for m in (10, 25, 50, 100, 200)} | {
         (200, n) for n in (10, 25, 50, 100, 200)

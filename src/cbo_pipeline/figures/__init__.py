@@ -55,9 +55,15 @@ FIGURES = {
         Figure("multi_task_training", "fig5", "multi_task", "Multi-Task CBO: risk per epoch", (Need("multi_task"),)),
         Figure("multi_task_examples", "fig6", "multi_task", "Multi-Task CBO: five tasks", (Need("multi_task"),)),
         Figure("meanfield_diagram", "fig7", "diagrams", "The mean-field limits", ()),
-        Figure("mean_field_M", "fig8", "square", "Square: risk against the width M", (Need("square", sweep="M"),)),
         Figure(
-            "mean_field_N", "fig9", "square", "Square: risk against the particles N", (Need("square", sweep="N"),)
+            "mean_field_M", "fig8", "square", "Square: risk against the width M", (Need("square", ("ot_cbo",), "M"),)
+        ),
+        Figure(
+            "mean_field_N",
+            "fig9",
+            "square",
+            "Square: risk against the particles N",
+            (Need("square", ("ot_cbo",), "N"),),
         ),
         Figure(
             "mnist_learning_rates",
@@ -97,7 +103,7 @@ FIGURES = {
             "s5",
             "square",
             "Square: risk per epoch for every M and N",
-            (Need("square", sweep="M"), Need("square", sweep="N")),
+            (Need("square", ("ot_cbo",)),),
             "Supplement",
         ),
         Figure(

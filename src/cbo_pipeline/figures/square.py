@@ -79,7 +79,8 @@ def square_training(data: dict[str, xr.Dataset]) -> Figure:
 
 
 def _curves(data: xr.Dataset, swept: str, fixed: str) -> list[xr.Dataset]:
-    """The curves of one sweep, in ascending order."""
+    """The curves of one sweep of optimal-transport CBO, in ascending order."""
+    data = data.isel(curve=(data["method"] == "ot_cbo").values)
     chosen = data.isel(curve=(data[fixed] == data[fixed].max()).values).sortby(swept)
     return [chosen.isel(curve=k) for k in range(chosen.sizes["curve"])]
 
