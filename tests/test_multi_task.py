@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbo_pipeline import summarise, trajectory
+from cbo_pipeline import checkpoint, summarise, trajectory
 from cbo_pipeline.errors import ConfigError
 from cbo_pipeline.figures.multi_task import shown_tasks
 from cbo_pipeline.methods.base import Clock
@@ -20,7 +20,7 @@ from cbo_pipeline.problems.multi_task import MultiTask
 from cbo_pipeline.settings import RunName, load_config, resolve
 from cbo_pipeline.streams import Streams
 from cbo_pipeline.task_risks import squared_task_risks, task_basis
-from cbo_pipeline.training import Training, train
+from cbo_pipeline.training import Interrupted, Training, train
 
 CONFIG = load_config()
 COMMON = {"dt": 0.2, "alpha": 50.0, "lambda_": 1.0, "sigma_squared": 1.8, "initial": "uniform", "initial_bound": 1.0}
@@ -295,6 +295,26 @@ def test_the_file_of_a_run_holds_every_task(tmp_path):
         epoch = int(data["snapshot"][snapshot])
         expected = np.diagonal(broadcast_risks(networks, problem.x, problem.y, problem.scale))
         np.testing.assert_allclose(data["risk"].sel(epoch=epoch), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["shared_5", "separate_5"])
+def test_an_interrupted_run_goes_on_to_the_same_numbers(tmp_path, method):
+    run = run_of(method, "multi_task_memory", N=6, tasks=5, snapshots=[1])
+    expected, training = train(run), Training.begin(run)
+
+    def stop(training):
+        if training.iteration == 7:
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        training.go_on(on_iteration=stop)
+    checkpoint.save(training, tmp_path / "kept.npz")
+    resumed, remark = checkpoint.begin_or_go_on(run, tmp_path / "kept.npz")
+    assert "going on" in remark
+    found = resumed.go_on()
+    for kind in ("records", "snapshots"):
+        for name, values in getattr(expected, kind).items():
+            np.testing.assert_array_equal(getattr(found, kind)[name], values, err_msg=name)
 
 
 def test_the_file_of_a_run_at_paper_size_stays_small(tmp_path):
