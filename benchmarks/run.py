@@ -1,4 +1,4 @@
-"""All benchmarks, one after another: ``make bench``. Writes results.json, results.md and results.png beside itself."""
+"""All benchmarks, one after another: ``make bench``. Writes results.json, results.md and results.png here."""
 
 import json
 import platform
