@@ -1,17 +1,21 @@
 # What a newcomer types. Every target sets up what it needs, and does nothing when there is nothing to do.
 #   make demo     the whole reproduction, small, in minutes: figures in demo/results/figures
 #   make paper    the whole reproduction at the paper's scale
+#   make report   one HTML page of the demo (make report OF=paper: of the paper)
 #   make test     lint and tests
+#   make faults   kill, fill, cut and break things; count what survives
+#   make bench    how fast it is, against the peers
+#   make publish  docs/reproduction from results/
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(CURDIR)/$(VENV)/bin
 CORES ?= all
 
-.PHONY: demo paper test lint clean help
+.PHONY: demo paper test lint bench publish clean help
 .DEFAULT_GOAL := help
 
 help:
-	@sed -n '2,4s/^# *//p' Makefile
+	@sed -n '2,8s/^# *//p' Makefile
 
 # One stamp a set of packages: set-up runs again only when what is to be installed changes.
 $(VENV)/.workflow: pyproject.toml requirements.lock
@@ -22,6 +26,9 @@ $(VENV)/.workflow: pyproject.toml requirements.lock
 $(VENV)/.dev: $(VENV)/.workflow
 	"$(BIN)/python" -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[dev]"
 	touch $@
+
+# The demo and the paper share one copy of MNIST.
+demo paper: export CBO_DATA_DIR := $(or $(CBO_DATA_DIR),$(CURDIR)/data)
 
 demo: $(VENV)/.workflow
 	mkdir -p demo
@@ -39,6 +46,14 @@ lint: $(VENV)/.dev
 
 test: lint
 	"$(BIN)/python" -m pytest
+
+bench:
+	test -x .bench-venv/bin/python || $(PYTHON) -m venv .bench-venv
+	.bench-venv/bin/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[workflow]" pot cbx==1.0.4
+	.bench-venv/bin/python benchmarks/run.py
+
+publish: $(VENV)/.workflow
+	"$(BIN)/cbo-pipeline" publish --output docs/reproduction
 
 clean:
 	rm -rf demo results/* .snakemake

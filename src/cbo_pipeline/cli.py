@@ -145,6 +145,11 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("file", type=Path, help="a trajectory or a summary")
     show.set_defaults(command=_show)
 
+    publish = commands.add_parser("publish", help="gather figures, verdicts, summaries and costs in one folder")
+    publish.add_argument("--results", type=Path, default=Path("results"), help="folder of results (default: results)")
+    publish.add_argument("--output", required=True, type=Path, help="folder to fill; what it holds is replaced")
+    publish.set_defaults(command=_publish)
+
     reference = commands.add_parser("reference", help="print the reference of all settings as Markdown")
     reference.set_defaults(command=_reference)
 
@@ -324,6 +329,13 @@ def _show(options) -> int:
     from cbo_pipeline import show
 
     print(show.text(options.file))
+    return 0
+
+
+def _publish(options) -> int:
+    from cbo_pipeline import publish
+
+    print(f"{len(publish.publish(options.results, options.output))} files in {options.output}")
     return 0
 
 

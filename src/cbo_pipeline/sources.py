@@ -14,10 +14,12 @@ PLUMBING = {
     "errors",
     "files",
     "memory",
-    "mnist_data",
     "plugins",
     "progress",
+    "publish",
+    "reference",
     "settings",
+    "show",
     "sources",
 }
 
