@@ -13,7 +13,7 @@ class NotTested(Exception):
     """The results cannot decide a claim: they are missing, or smaller than the paper's."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Curve:
     """A method at one M and N: its settings and its series, one row a seed."""
 
