@@ -11,7 +11,7 @@ VENV ?= .venv
 BIN := $(CURDIR)/$(VENV)/bin
 CORES ?= all
 
-.PHONY: demo paper test lint bench publish clean help
+.PHONY: demo paper report test lint bench publish clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -37,6 +37,16 @@ demo: $(VENV)/.workflow
 
 paper: $(VENV)/.workflow
 	"$(BIN)/snakemake" --cores $(CORES) --rerun-incomplete
+
+# What the report is of, how Snakemake is told, and where it goes.
+OF ?= demo
+RUN_demo := --directory demo --configfile workflow/demo.yaml
+REPORT_demo := $(CURDIR)/demo/report.html
+REPORT_paper := $(CURDIR)/results/report.html
+
+report: $(OF)
+	"$(BIN)/snakemake" $(RUN_$(OF)) --report "$(REPORT_$(OF))"
+	@echo "The report is in $(REPORT_$(OF))"
 
 lint: $(VENV)/.dev
 	"$(BIN)/ruff" check .
