@@ -2,7 +2,7 @@
 
 The estimate serves twice: a run that cannot fit is refused with it, and the workflow asks the cluster for it.
 It counts the arrays that grow with the settings and adds what Python and its libraries take; it is meant to
-be right within a factor of two, on the safe side.
+be right within a factor of three, on the safe side.
 """
 
 import math

@@ -360,7 +360,7 @@ def _complaint(error) -> str:
         case "pattern":
             return f": {_short(value)} is no name (small letters, digits and _, first a letter)"
         case "anyOf":
-            kinds = [e for e in error.context if e.validator != "type"]
+            kinds = [e for e in error.context if e.validator != "type" or e.path]
             nested = kinds[0] if kinds else error.context[0]
             place = "".join(f"[{p}]" for p in nested.path)
             if nested.validator == "type" and not kinds:

@@ -156,6 +156,9 @@ class Training:
             self.history.keep(epoch, networks)
 
     def _record_divergence(self, epoch: int) -> None:
+        """Nothing is known from this epoch on; the records say so, even where there were none before."""
+        nothing = np.full(self.history.tasks, np.nan) if self.history.tasks > 1 else np.nan
+        self.history.record(epoch, risk=nothing, risk_min=np.nan, risk_median=np.nan, variance=np.nan)
         self.history.diverged = epoch
 
 
