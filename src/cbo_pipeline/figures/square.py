@@ -7,15 +7,15 @@ import xarray as xr
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import LogLocator, NullLocator
 
 from cbo_pipeline.figures import style
 
 LAST = 50  # epochs whose median is shown beside the last one
 RISK = r"empirical risk $\hat{R}(\mu)$"
-# From light to dark: the colours of a sweep, readable in grey too.
-SWEEP = ("#E69F00", "#D55E00", "#CC79A7", "#0072B2", "#000000")
-DASHES = ((0, (1, 1)), (0, (3, 1, 1, 1)), (0, (4, 1)), (0, (7, 1)), "-")
+SMOOTH = 15  # epochs of the running median
+SWEEP = (style.ORANGE, style.SKY, style.GREEN, style.RED, style.BLACK)
+DASHES = ("-", "--", "-.", (0, (3, 1, 1, 1, 1, 1)), "-")
 
 
 def mean_field_M(data: dict[str, xr.Dataset]) -> Figure:
@@ -36,14 +36,14 @@ def _sweep(data: xr.Dataset, swept: str, fixed: str, label: str) -> Figure:
     for size, curve in zip(sizes, curves, strict=True):
         last = curve["risk"].isel(epoch=-1).values
         axes.plot(np.full(len(last), size), last, "_", color=style.BLUE, alpha=0.45, markersize=7)
-    axes.plot([], [], "_", color=style.BLUE, alpha=0.6, markersize=7, label="single runs")
+    axes.plot([], [], "_", color=style.BLUE, alpha=0.6, markersize=7, label="runs")
     means = [float(curve["risk"].isel(epoch=-1).mean("seed")) for curve in curves]
     epoch = int(curves[0]["epoch"][-1])
     axes.plot(sizes, means, "o-", color=style.BLUE, markersize=4, label=f"mean at epoch {epoch}")
     steady = [float(curve["risk"].isel(epoch=slice(-LAST, None)).median("epoch").mean("seed")) for curve in curves]
-    axes.plot(sizes, steady, "s--", color=style.RED, markersize=3.5, label=f"mean of medians, last {LAST} epochs")
+    axes.plot(sizes, steady, "s--", color=style.RED, markersize=3.5, label=f"mean, median of last {LAST}")
     floor = json.loads(str(curves[0]["settings"].values))["settings"]["label_noise"] ** 2
-    axes.axhline(floor, color=style.BLACK, linewidth=0.9, linestyle=":", label="variance of the data noise")
+    axes.axhline(floor, color=style.BLACK, linewidth=0.9, linestyle=":", label="data noise")
     if swept == "M":
         top = max(means[0], steady[0])
         until = min(sizes[-1], 0.98 * sizes[0] * top / floor)
@@ -53,25 +53,29 @@ def _sweep(data: xr.Dataset, swept: str, fixed: str, label: str) -> Figure:
             color="#777777",
             linewidth=0.9,
             linestyle="-.",
-            label=r"slope of $1/M$",
+            label=r"slope $1/M$",
         )
-    axes.set(xscale="log", yscale="log", xlabel=f"{label}   (${fixed} = {int(curves[0][fixed])}$)", ylabel=RISK)
-    axes.set_ylim(0.8 * floor, None)
+    axes.set(xscale="log", yscale="log", xlabel=f"{label}   (${fixed} = {int(curves[0][fixed])}$)")
+    axes.set(ylim=(0.85 * floor, None), ylabel=rf"{RISK}  $[10^{{-4}}]$")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5)))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value / 1e-4:g}")
+    axes.yaxis.set_minor_locator(NullLocator())
     axes.set_xticks(sizes, [str(size) for size in sizes])
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.tick_params(axis="x", which="minor", length=0)
-    axes.legend(fontsize=6.5)
+    axes.xaxis.set_minor_locator(NullLocator())
+    figure.legend(loc="outside upper center", ncols=3 if swept == "M" else 2, fontsize=6.5, columnspacing=1.2)
     return figure
 
 
 def square_training(data: dict[str, xr.Dataset]) -> Figure:
-    """Risk against epochs for every M and every N: median over the seeds."""
-    figure, panels = plt.subplots(1, 2, figsize=(2 * style.COLUMN, 2.6), sharey=True)
+    """Risk against epochs for every M and every N: median over the seeds, faint, and its running median."""
+    figure, panels = plt.subplots(1, 2, figsize=(2 * style.COLUMN, 2.8), sharey=True)
     for axes, swept, fixed in zip(panels, "MN", "NM", strict=True):
         for curve, colour, dashes in zip(_curves(data["square"], swept, fixed), SWEEP, DASHES, strict=False):
             risk = curve["risk_over_seeds"].sel(statistic="median")
-            look = {"color": colour, "linestyle": dashes, "linewidth": 1}
-            axes.plot(curve["epoch"], risk, label=f"${swept} = {int(curve[swept])}$", **look)
+            smooth = risk.rolling(epoch=SMOOTH, center=True, min_periods=1).median()
+            axes.plot(curve["epoch"], risk, color=colour, alpha=0.3, linewidth=0.4)
+            look = {"color": colour, "linestyle": dashes, "linewidth": 1.2, "zorder": 3}
+            axes.plot(curve["epoch"], smooth, label=f"${swept} = {int(curve[swept])}$", **look)
         axes.set(yscale="log", xlabel="epoch", xlim=(0, None), title=f"${fixed} = {int(curve[fixed])}$")
         axes.legend(fontsize=7)
     panels[0].set_ylabel(RISK)
@@ -138,6 +142,7 @@ def multi_task_ot(data: dict[str, xr.Dataset]) -> Figure:
         right.plot(one["x"], one["prediction"], color=SWEEP[task % len(SWEEP)], label=f"problem {task + 1}")
         right.plot(one["x"], one["target"], color=style.BLACK, linewidth=0.8, linestyle=":")
     right.plot([], [], color=style.BLACK, linewidth=0.8, linestyle=":", label="targets")
-    right.set(xlabel="$x$", ylabel="$y$", xlim=(0, 1))
-    right.legend(fontsize=6.5, ncols=2)
+    low, high = float(found["target"].min()), float(found["target"].max())
+    right.set(xlabel="$x$", ylabel="$y$", xlim=(0, 1), ylim=(low - 0.3, high + 0.35 * (high - low)))
+    right.legend(fontsize=6.5, ncols=3, loc="upper center")
     return figure

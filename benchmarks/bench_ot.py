@@ -1,0 +1,122 @@
+"""One iteration of optimal-transport CBO at N = M = 200, and one barycentre, against the same with POT.
+
+    python benchmarks/bench_ot.py
+
+POT's way: ``ot.dist`` and ``ot.emd`` for every particle, ``ot.lp.free_support_barycenter`` for the barycentre. Both
+ways do the same work on the same ensembles, the initial one and one after some training; that they agree
+is checked before they are timed.
+"""
+
+from timing import Row, report, take_turns  # first: it sets one thread
+
+# isort: split
+import numpy as np
+import ot
+
+from cbo_pipeline import transport
+from cbo_pipeline.assignment import by_lapx, by_scipy
+from cbo_pipeline.methods.base import Clock
+from cbo_pipeline.methods.ot_cbo import atoms, networks
+from cbo_pipeline.settings import RunName, load_config, resolve
+from cbo_pipeline.training import Training
+
+N = M = 200
+TRAINED = 60  # iterations
+GOAL = 4.0  # times faster than with ot.emd
+MASS = np.full(M, 1 / M)
+
+
+def copied(state):
+    return {group: {name: x.copy() for name, x in content.items()} for group, content in state.items()}
+
+
+def ours(training: Training, state, batch, clock: Clock):
+    """One iteration as the training loop does it; the ensemble it starts from is kept."""
+    state = copied(state)
+    view = training.method.look(state, training.problem, batch, clock)
+    return view, training.method.move(state, view, clock, training.streams.noise(clock.iteration))
+
+
+def with_pot(training: Training, state, batch, clock: Clock):
+    """The same iteration, transport by POT."""
+    state, method = copied(state), training.method
+    risks = training.problem.risks(state["particles"], batch)
+    beta = method.weights(risks, clock)[0]
+    x = atoms(state["particles"]).astype(np.float64)
+    used = np.flatnonzero(beta > method.weight_cut)
+    y = x[beta.argmax()] if len(used) == 1 else pot_barycentre(x[used], beta[used] / beta[used].sum())
+    y = y.astype(state["particles"]["b"].dtype)
+    to = np.array([ot.emd(MASS, MASS, ot.dist(n, y.astype(np.float64))).argmax(axis=1) for n in x])
+    goals, sigma = networks(y[to], state["particles"]), method.sigma_at(clock)
+    for layer, (name, theta) in enumerate(state["particles"].items()):
+        for rows, xi in training.streams.noise(clock.iteration).blocks(theta, layer):
+            away = theta[rows] - goals[name][rows]
+            theta[rows] += method.dt**0.5 * sigma * xi - method.lambda_ * method.dt * away
+    return y, state
+
+
+def pot_barycentre(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    start = x[weights.argmax()]
+    return ot.lp.free_support_barycenter(
+        list(x), [MASS] * len(x), start, MASS, weights, numItermax=100, stopThr=1e-12
+    )
+
+
+def iteration(training: Training, what: str) -> Row:
+    """Compare one iteration from where the training stands."""
+    clock, state = Clock(training.iteration // 2, training.iteration), copied(training.state)
+    batch = training.problem.batch(training._batches(clock.epoch)[0])
+    view, after = ours(training, state, batch, clock)
+    y, expected = with_pot(training, state, batch, clock)
+    np.testing.assert_allclose(atoms(view.consensus)[0], y, atol=1e-5)
+    for name, theta in after["particles"].items():
+        np.testing.assert_allclose(theta, expected["particles"][name], atol=1e-5)
+    forms = {
+        "ours": lambda: ours(training, state, batch, clock),
+        "POT": lambda: with_pot(training, state, batch, clock),
+    }
+    times = take_turns(forms, rounds=4, seconds=0.5)
+    return Row(what, "the same with ot.emd", times["ours"], times["POT"], "s", GOAL)
+
+
+def main() -> None:
+    training = Training.begin(resolve(load_config(), RunName("square", "ot_cbo", M, N, seed=0)))
+    rows = [iteration(training, f"OT, first iteration (N {N}, M {M})")]
+
+    class Enough(Exception):
+        pass
+
+    def stop(training: Training) -> None:
+        if training.iteration == TRAINED:
+            raise Enough
+
+    try:
+        training.go_on(on_iteration=stop)
+    except Enough:
+        rows.append(iteration(training, f"OT, iteration {TRAINED} (N {N}, M {M})"))
+
+    x = atoms(training.state["particles"]).astype(np.float64)
+    few, weights = x[:20], np.linspace(1, 3, 20) / np.linspace(1, 3, 20).sum()
+    found = transport.barycentre(few, weights, 100)
+    theirs = transport.objective(few, weights, pot_barycentre(few, weights))
+    assert transport.objective(few, weights, found.support) <= theirs * (1 + 1e-9)
+    forms = {
+        "ours": lambda: transport.barycentre(few, weights, 100),
+        "POT": lambda: pot_barycentre(few, weights),
+    }
+    times = take_turns(forms, rounds=3, seconds=0.3)
+    what = f"OT, barycentre of 20 particles (M {M}, {found.rounds} rounds)"
+    rows.append(Row(what, "ot.lp.free_support_barycenter", times["ours"], times["POT"], "s"))
+
+    support = x[0]
+    forms = {
+        "lapx": lambda: transport.match(x, support, by_lapx),
+        "scipy": lambda: transport.match(x, support, by_scipy),
+    }
+    times = take_turns(forms, rounds=4, seconds=0.3)
+    rows.append(Row(f"OT, {N} matchings of {M} atoms by lapx", "scipy", times["lapx"], times["scipy"], "s"))
+    report(rows)
+
+
+if __name__ == "__main__":
+    main()
