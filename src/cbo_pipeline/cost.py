@@ -30,9 +30,11 @@ def measure(run: Run, seconds: float = 1.0) -> dict[str, Any]:
     """The cost of a run, from some iterations that take about so many seconds.
 
     ``seconds_per_iteration`` is the best of them, as every disturbance makes an iteration slower and none makes it
-    faster; ``seconds_per_epoch`` is that times the iterations of an epoch, records apart. ``state_bytes`` counts the
-    arrays that the method keeps between iterations, ``peak_bytes`` is what resident memory grew by at its
-    highest, from before the ensemble was drawn. ``base`` is the method of which ``method`` may be a variant.
+    faster. It is time of the processor, which a run in one thread has to itself whatever else the machine does (on
+    other devices: time of the clock). ``seconds_per_epoch`` is that times the iterations of an epoch, records
+    apart. ``state_bytes`` counts the arrays that the method keeps between iterations, ``peak_bytes`` is what resident
+    memory grew by at its highest, from before the ensemble was drawn. ``base`` is the method of which ``method`` may
+    be a variant.
     """
     _iterations(Training.assembled(_small(run)), 0.0)  # libraries and kernels are loaded now
     training = Training.assembled(run)
@@ -92,15 +94,16 @@ def _small(run: Run) -> Run:
 def _iterations(training: Training, seconds: float) -> tuple[list[float], int]:
     """Seconds of every iteration that is only an iteration, and the peak of memory in the first of them."""
     training.state = training.method.start(training.problem, training.run.name.N, training.streams.initial())
-    count, begin = training.batches_per_epoch, time.perf_counter()
+    clock = time.process_time if training.run.settings.get("device", "cpu") == "cpu" else time.perf_counter
+    count, begin, started = training.batches_per_epoch, clock(), time.perf_counter()
     ends, peak = [], 0
 
     def on_iteration(training: Training) -> None:
         nonlocal peak
-        ends.append(time.perf_counter())
+        ends.append(clock())
         if training.iteration == WATCHED:
             peak = _peak()
-        if training.iteration >= MOST or (training.iteration >= LEAST and ends[-1] - begin > seconds):
+        if training.iteration >= MOST or (training.iteration >= LEAST and time.perf_counter() - started > seconds):
             raise Interrupted
 
     with contextlib.suppress(Interrupted):

@@ -67,7 +67,7 @@ def multi_task_memory(data: dict[str, xr.Dataset], costs: list[dict[str, Any]]) 
     panels = (
         ("state of the ensemble, counted", "state_bytes", EngFormatter("B")),
         ("growth of memory at its peak, measured", "peak_bytes", EngFormatter("B")),
-        ("time of the iterations of an epoch, measured", "seconds_per_epoch", EngFormatter("s")),
+        ("processor time of an epoch, measured", "seconds_per_epoch", EngFormatter("s")),
     )
     figure, grid = plt.subplots(2, 2, figsize=(2 * style.COLUMN, 4.4), sharex=True)
     for axes, (title, key, unit) in zip(grid.flat, panels, strict=False):
