@@ -99,3 +99,26 @@ def test_the_layout_in_the_readme_is_there():
         for name in re.split(r",?\s+", line.strip().split("   ")[0]):
             assert (ROOT / name).exists(), name
     assert shutil.which("make")
+
+
+def test_the_map_from_the_paper_to_the_code_names_what_exists():
+    import importlib
+
+    table = (
+        (ROOT / "README.md").read_text(encoding="utf-8").split("## From the paper to the code")[1].split("\n## ")[0]
+    )
+    named = re.findall(r"`([\w/]+)\.py(?:: ([\w.]+))?`", table)
+    assert len(named) > 25
+    for path, name in named:
+        module = importlib.import_module("cbo_pipeline." + path.replace("/", ".").removesuffix(".__init__"))
+        thing = module
+        for part in name.split(".") if name else ():
+            thing = getattr(thing, part)
+
+
+def test_every_target_of_the_readme_is_a_target_of_the_workflow():
+    from cbo_pipeline.figures import FIGURES
+
+    table = (ROOT / "README.md").read_text(encoding="utf-8").split("## Targets")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)`, `(\w+)` \|", table, re.MULTILINE)
+    assert dict(rows) == {figure.number: label for label, figure in FIGURES.items()}
