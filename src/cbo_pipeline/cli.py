@@ -124,6 +124,11 @@ def _parser() -> argparse.ArgumentParser:
         claims.add_argument(f"--{name}", type=Path, metavar="FILE", help=what)
     claims.set_defaults(command=_claims)
 
+    record = commands.add_parser("record", help="write versions and config as a page of the report")
+    record.add_argument("--settings", required=True, metavar="JSON", help="the whole config")
+    record.add_argument("--output", required=True, type=Path, help="the HTML file to write")
+    record.set_defaults(command=_record)
+
     fetch = commands.add_parser("fetch-mnist", help="get the files of MNIST, and check those that are there")
     fetch.add_argument(
         "--data-dir",
@@ -290,7 +295,7 @@ def _check_barycentres(options) -> int:
 
 
 def _claims(options) -> int:
-    from cbo_pipeline import claims, trajectory
+    from cbo_pipeline import claims
     from cbo_pipeline.claims import files, pages, speed
 
     evidence = files.read(options.evidence)
@@ -302,8 +307,21 @@ def _claims(options) -> int:
     if options.markdown:
         pages.write_markdown(rows, measured, options.markdown)
     if options.html:
-        pages.write_html(rows, measured, trajectory.versions(), options.html)
+        pages.write_html(rows, measured, options.html)
     print(pages.tally(rows), file=sys.stderr)
+    return 0
+
+
+def _record(options) -> int:
+    import json
+
+    from cbo_pipeline import record, trajectory
+
+    try:
+        config = json.loads(options.settings)
+    except ValueError:
+        raise ConfigError("--settings: not valid JSON") from None
+    record.write_record(config, trajectory.versions(), options.output)
     return 0
 
 

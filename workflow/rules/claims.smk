@@ -18,6 +18,33 @@ rule check_barycentres:
         "python -m cbo_pipeline check-barycentres --output {output:q} 2> {log:q}"
 
 
+rule record_settings:
+    """Write the versions and the whole config as a page of the report."""
+    input:
+        code=sources.files("record"),
+    output:
+        report(
+            "results/settings.html",
+            caption="../report/settings.rst",
+            category="Settings",
+            labels={"figure": "settings", "what": "Versions and config"},
+        ),
+    log:
+        "results/logs/settings.log",
+    conda:
+        ENV
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        settings=json.dumps(CONFIG),
+    message:
+        "record the settings"
+    shell:
+        "python -m cbo_pipeline record --settings {params.settings:q} --output {output:q} 2> {log:q}"
+
+
 rule judge_claims:
     """Judge the claims of the paper by the summaries, the measured costs and the checks."""
     input:

@@ -1,5 +1,6 @@
 """What the rules share: the checked config, the names of all files, the command of the package."""
 
+import json
 import shlex
 import sys
 import warnings
@@ -186,7 +187,13 @@ def caption_of(label):
 
 def everything():
     summaries = [f"results/summary/{experiment}.nc" for experiment in CONFIG["experiments"]]
-    claims = ["results/claims.json", "results/claims.md", "results/claims.html", "results/speed.json"]
+    claims = [
+        "results/claims.json",
+        "results/claims.md",
+        "results/claims.html",
+        "results/speed.json",
+        "results/settings.html",
+    ]
     return summaries + claims + [path for label in FIGURES for path in figure_files(label)]
 
 

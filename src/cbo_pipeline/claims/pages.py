@@ -57,7 +57,7 @@ def write_markdown(rows: Iterable[Row], speed: Mapping[str, Any], path: Path) ->
     _write("\n".join(lines), path)
 
 
-def write_html(rows: Iterable[Row], speed: Mapping[str, Any], versions: Mapping[str, str], path: Path) -> None:
+def write_html(rows: Iterable[Row], speed: Mapping[str, Any], path: Path) -> None:
     rows = list(rows)
     body = [f"<h1>The claims of the paper, judged by these results</h1><p>{html.escape(tally(rows))}.</p>"]
     body.append("<table id='claims'><tr><th>#<th>claim<th>verdict<th>number<th>what was seen</tr>")
@@ -74,7 +74,6 @@ def write_html(rows: Iterable[Row], speed: Mapping[str, Any], versions: Mapping[
     body.append("</table>")
     for heading, columns, lines in speed_tables(speed):
         body.append(f"<h2>{html.escape(heading)}</h2>{_html(columns, lines)}")
-    body.append(f"<h2>Versions</h2>{_html(('package', 'version'), [list(item) for item in versions.items()])}")
     head = f"<meta charset='utf-8'><title>The claims of the paper</title><style>{STYLE}</style>"
     _write(f"<!doctype html><html lang='en'><head>{head}</head><body>{''.join(body)}</body></html>", path)
 
