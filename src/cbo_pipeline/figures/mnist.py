@@ -44,7 +44,7 @@ def mnist_learning_rates(data: dict[str, xr.Dataset]) -> Figure:
         axes.set_visible(False)
     for axes, one in zip(panels.flat, found, strict=False):
         for seed in one["seed"].values:
-            axes.plot(one["epoch"], one["risk"].sel(seed=seed), color=style.RED, linewidth=0.4, alpha=0.5)
+            axes.plot(one["epoch"], one["risk"].sel(seed=seed), color=style.RED, linewidth=0.5, alpha=0.7)
         leaps = np.median([count_leaps(risk) for risk in one["risk"].transpose("seed", "epoch").values])
         axes.set(yscale="log", title=rf"$\Delta t = {_power(_time_step(one))}$, leaps: {leaps:.0f}")
         axes.margins(x=0)

@@ -1,0 +1,81 @@
+"""The figures of MNIST show the numbers of the summaries, as far as all compared methods go."""
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+from cbo_pipeline import figures, summarise, trajectory
+from cbo_pipeline.figures import mnist, style
+from cbo_pipeline.settings import RunName, load_config, resolve
+from cbo_pipeline.training import train
+
+LENGTHS = {"adam": 4, "adam_lr1": 4, "adam_lr2": 4, "adam_lr4": 4, "cbo": 2, "hybrid": 3}
+SHOWN = {
+    "adam": r"Adam, $\Delta t = 10^{-3}$",
+    "cbo": r"CBO, $\Delta t = 10^{-1}$",
+    "hybrid": r"hybrid, $\Delta t = 10^{-2}$",
+}
+
+
+@pytest.fixture(scope="module")
+def summaries(tmp_path_factory, mnist_folder):
+    """Summaries of short runs, by method."""
+    folder, config, found = tmp_path_factory.mktemp("mnist"), load_config(), {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CBO_DATA_DIR", str(mnist_folder))
+        for method, epochs in LENGTHS.items():
+            paths = [folder / f"{method}{seed}.nc" for seed in range(3)]
+            for seed, path in enumerate(paths):
+                name = RunName("mnist", method, 5, 1 if method.startswith("adam") else 6, seed)
+                run = resolve(config, name, {"images": 60, "batch_size": 30, "epochs": epochs})
+                trajectory.write(trajectory.dataset(run, train(run)), path)
+            found[method] = folder / f"{method}.nc"
+        patch.setenv("CBO_DATA_DIR", str(folder))  # summaries need no images
+        for method, path in found.items():
+            trajectory.write(summarise.summarise_curve([folder / f"{method}{s}.nc" for s in range(3)]), path)
+    return found
+
+
+@pytest.fixture
+def drawn(summaries):
+    """Draw a figure in the style of the project, and close it at the end."""
+    data = {"mnist": summarise.join([trajectory.read(path, "summary") for path in summaries.values()])}
+    with style.applied():
+        yield lambda function: function(data)
+        plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("function", "series"), [(mnist.comparison_cbo_adam, "risk"), (mnist.mnist_accuracy, "accuracy")]
+)
+def test_compared_methods_are_shown_as_far_as_all_go(summaries, drawn, function, series):
+    axes = drawn(function).axes[0]
+    assert {line.get_label() for line in axes.lines} == set(SHOWN.values())
+    for line in axes.lines:
+        method = next(m for m, label in SHOWN.items() if label == line.get_label())
+        values = trajectory.read(summaries[method])[series].isel(curve=0).sel(epoch=[0, 1, 2])
+        np.testing.assert_allclose(line.get_ydata(), values.median("seed"))
+    assert axes.get_xlim() == (0, 2)
+    assert len(axes.collections) == 3  # a band for the spread over the seeds each
+
+
+def test_every_learning_rate_has_a_panel_with_every_seed(summaries, drawn):
+    panels = drawn(mnist.mnist_learning_rates).axes
+    for k, (axes, method) in enumerate(zip(panels, ("adam_lr1", "adam_lr2", "adam", "adam_lr4"), strict=True)):
+        assert axes.get_title().startswith(f"$\\Delta t = 10^{{-{k + 1}}}$")
+        risk = trajectory.read(summaries[method])["risk"].isel(curve=0).transpose("seed", "epoch")
+        np.testing.assert_allclose([line.get_ydata() for line in axes.lines], risk)
+
+
+def test_leaps_are_counted():
+    assert mnist.count_leaps(np.array([1.0, 0.1, 0.9, 1.1, 0.05, 0.6])) == 2
+    assert mnist.count_leaps(np.array([5.0, 4.0, 3.0])) == 0
+    assert mnist.count_leaps(np.array([1e-3, np.inf, 1e-3])) == 1
+
+
+@pytest.mark.parametrize("label", ["comparison_cbo_adam", "mnist_learning_rates", "mnist_accuracy"])
+def test_the_same_figure_gives_the_same_bytes(summaries, tmp_path, label):
+    needed = [m for need in figures.FIGURES[label].needs for m in need.methods]
+    for name in ("one.png", "two.png"):
+        figures.draw(label, [summaries[m] for m in needed], [tmp_path / name])
+    assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
