@@ -29,7 +29,7 @@ FLAGS = (
     "--virtual-time-budget=5000",
 )  # fmt: skip
 # Where the screenshot stays for people to look at; ignored by git.
-KEPT = ROOT / "results" / "test-report"
+KEPT = ROOT / "build" / "test-report"
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: the report is not opened")
 
