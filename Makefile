@@ -55,7 +55,7 @@ lint: $(VENV)/.dev
 	"$(BIN)/snakemake" --lint
 
 test: lint
-	"$(BIN)/python" -m pytest
+	"$(BIN)/python" -m pytest -n auto --dist loadfile
 
 bench:
 	test -x .bench-venv/bin/python || $(PYTHON) -m venv .bench-venv
