@@ -62,7 +62,7 @@ def _sweep(data: xr.Dataset, swept: str, fixed: str, label: str) -> Figure:
     axes.yaxis.set_minor_locator(NullLocator())
     axes.set_xticks(sizes, [str(size) for size in sizes])
     axes.xaxis.set_minor_locator(NullLocator())
-    figure.legend(loc="outside upper center", ncols=3 if swept == "M" else 2, fontsize=6.5, columnspacing=1.2)
+    figure.legend(loc="outside upper center", ncols=2, fontsize=6.5)
     return figure
 
 
@@ -90,22 +90,25 @@ def _curves(data: xr.Dataset, swept: str, fixed: str) -> list[xr.Dataset]:
 
 
 def variance_decay(data: dict[str, xr.Dataset]) -> Figure:
-    """V(rho^k) / V(rho^0) of the noise-free scheme against the bound (1 - dt)^(2k) of Proposition 3."""
-    figure, panels = plt.subplots(1, 2, figsize=(2 * style.COLUMN, 2.7), sharey=True)
-    for axes, start in zip(panels, ("random", "trained"), strict=True):
-        bounds = set()
+    """V(rho^k) / V(rho^0) without noise and the bound (1 - dt)^(2k) of Proposition 3; below, their ratio."""
+    figure, panels = plt.subplots(
+        2, 2, figsize=(2 * style.COLUMN, 3.8), sharex="col", sharey="row", height_ratios=(3, 2)
+    )
+    for (upper, lower), start in zip(panels.T, ("random", "trained"), strict=True):
         for name in data["variance_decay"]["method"].values:
             settings, ratio = _decay(style.curve(data["variance_decay"], str(name)))
             if (settings["quiet_from"] > 0) == (start == "trained"):
-                _draw_decay(axes, settings, ratio)
-                bounds.add((settings["dt"], len(ratio["step"])))
-        for dt, length in sorted(bounds):
-            k = np.arange(length)
-            axes.plot(k, (1 - dt) ** (2.0 * k), color=style.BLACK, linewidth=1.1, linestyle=":", zorder=3)
-        axes.plot([], [], color=style.BLACK, linestyle=":", label=r"$(1-\Delta t)^{2k}$")
-        axes.set(yscale="log", xlabel="step $k$ without noise", xlim=(0, None), title=f"from {start} ensembles")
-        axes.legend(fontsize=7)
-    panels[0].set_ylabel(r"$\mathcal{V}(\rho^k)\,/\,\mathcal{V}(\rho^0)$")
+                bound = (1 - settings["dt"]) ** (2.0 * np.arange(ratio.sizes["step"]))
+                _draw_decay(upper, settings, ratio)
+                _draw_decay(lower, settings, ratio / xr.DataArray(bound, dims="step"))
+                upper.plot(bound, color=style.BLACK, linewidth=1.1, linestyle=":", zorder=3)
+        upper.plot([], [], color=style.BLACK, linestyle=":", label=r"$(1-\Delta t)^{2k}$")
+        upper.set(yscale="log", xlim=(0, None), title=f"from {start} ensembles")
+        upper.legend(fontsize=6.5)
+        lower.axhline(1, color=style.BLACK, linewidth=1.1, linestyle=":", zorder=3)
+        lower.set(xlabel="step $k$ without noise")
+    panels[0, 0].set_ylabel(r"$\mathcal{V}(\rho^k)\,/\,\mathcal{V}(\rho^0)$")
+    panels[1, 0].set_ylabel("ratio to the bound")
     return figure
 
 
