@@ -241,7 +241,11 @@ def _run_of(options):
     if options.experiment is None or options.method is None:
         raise ConfigError("--experiment and --method are needed (or --settings)")
     config = load_config(*options.config)
-    check_config(config)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about experiments that are not asked for
+        check_config(config)
+    if options.experiment in config["experiments"]:
+        check_config({"experiments": {options.experiment: config["experiments"][options.experiment]}})
     changes = dict(_assignment(text) for text in options.set)
     first = experiment_runs(config, options.experiment, options.method)[0]
     M = first.M if options.width is None else options.width

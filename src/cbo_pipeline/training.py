@@ -13,7 +13,8 @@ from cbo_pipeline.problems.base import Problem
 from cbo_pipeline.settings import Run
 from cbo_pipeline.streams import Streams
 
-COMMON_RECORDS = ("risk_min", "risk_median", "variance", "alpha", "sigma")
+# Particles may fly off to infinity: that is recorded, and no reason for a warning.
+BLOWING_UP_IS_DATA = np.errstate(over="ignore", invalid="ignore")
 
 
 class Interrupted(Exception):
@@ -60,6 +61,7 @@ class Training:
     iteration: int = 0
 
     @classmethod
+    @BLOWING_UP_IS_DATA
     def begin(cls, run: Run) -> "Training":
         """A fresh run, its initial state recorded as epoch 0."""
         training = cls.assembled(run)
@@ -89,6 +91,7 @@ class Training:
     def finished(self) -> bool:
         return self.history.diverged >= 0 or self.iteration >= self.history.epochs * self.batches_per_epoch
 
+    @BLOWING_UP_IS_DATA
     def go_on(
         self,
         on_epoch: Callable[[int, History], None] = lambda epoch, history: None,

@@ -9,8 +9,10 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cbo_pipeline.errors import UserError
 from cbo_pipeline.files import whole_file
 
+FORMATS = (".pdf", ".png", ".svg")
 COLUMN = 3.5  # inches: the width of one column
 RISK = r"empirical risk $\hat{R}(\theta)$"
 
@@ -54,6 +56,8 @@ def applied():
 def save(figure: Figure, outputs: Sequence[Path]) -> None:
     """Write the figure in the formats of the given names; the same figure gives the same bytes."""
     for path in map(Path, outputs):
+        if path.suffix not in FORMATS:
+            raise UserError(f"{path}: a figure is written as {' or '.join(FORMATS)}")
         metadata = {"CreationDate": None} if path.suffix == ".pdf" else {"Software": None}
         with whole_file(path) as partial:
             figure.savefig(partial, format=path.suffix[1:], metadata=metadata)
@@ -65,6 +69,8 @@ def curve(data: xr.Dataset, method: str, M: int | None = None, N: int | None = N
     for name, value in (("M", M), ("N", N)):
         if value is not None:
             chosen = chosen & (data[name] == value)
+    if not chosen.any():
+        raise UserError(f"no curve of {method} among the summaries, but the figure shows it")
     found = data.isel(curve=int(np.flatnonzero(chosen.values)[0]))
     return found.isel(epoch=slice(int(found["risk_over_seeds"].sel(statistic="median").notnull().sum())))
 
