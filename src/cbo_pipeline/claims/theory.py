@@ -7,7 +7,8 @@ from cbo_pipeline.claims.judgement import FAILS, HOLDS, IN_PART, Judgement, grad
 from cbo_pipeline.claims.statistics import bootstrap
 
 ROUNDING = 1e-9  # relative; sums of a few hundred float64 numbers
-FLOOR = 1e-20  # of the first variance: below it float64 has no digits left
+FLOOR = 1e-16  # of the first variance: further down the rounding of the atoms shows in their distances
+STEP = 1e-6  # relative: what that rounding can do to the variance above the floor
 FORMED = 1e-6  # consensus: the variance has fallen by this factor
 STEPS = 1000  # that consensus is given to form
 
@@ -41,13 +42,13 @@ def variance_decays(evidence: Evidence) -> Judgement:
     value = max(float(np.max(w)) for w in worst.values())
     _, spread = bootstrap(lambda w: float(np.max(w)), max(worst.values(), key=lambda w: float(np.max(w))))
     steps = sum(len(r) for curve in equal for r in _step_ratios(curve))
-    kept = sum(int(np.sum(r <= 1 + ROUNDING)) for curve in equal for r in _step_ratios(curve))
+    kept = sum(int(np.sum(r <= 1 + STEP)) for curve in equal for r in _step_ratios(curve))
     falling = all(np.all(r * _factor(curve) < 1) for curve in equal for r in _step_ratios(curve))
     seen = f"equal weights: the bound is kept in {kept} of {steps} steps, the largest ratio to it is {value:.6g}"
     details = {"largest_ratio": {name: float(np.max(w)) for name, w in worst.items()}}
     if gibbs:
         ratios = np.concatenate([r for curve in gibbs for r in _step_ratios(curve)])
-        details["gibbs_kept"] = float(np.mean(ratios <= 1 + ROUNDING))
+        details["gibbs_kept"] = float(np.mean(ratios <= 1 + STEP))
         seen += f"; with the Gibbs weights, of which the proposition says nothing, in {details['gibbs_kept']:.0%}"
     return Judgement(graded(kept == steps, falling), value, spread, seen, details)
 
