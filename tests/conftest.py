@@ -2,6 +2,7 @@
 
 import pytest
 
+import tiny
 from cbo_pipeline import mnist_data
 
 
@@ -11,3 +12,12 @@ def mnist_folder(request):
     folder, source = mnist_data.places(str(request.config.cache.mkdir("mnist")))
     mnist_data.fetch(folder, source)
     return folder.absolute()
+
+
+@pytest.fixture(scope="session")
+def reference(tmp_path_factory):
+    """A folder in which the tiny workflow ran undisturbed, on this machine."""
+    folder = tmp_path_factory.mktemp("reference")
+    done = tiny.finish(tiny.snakemake_command(tiny.SUMMARY), folder)
+    assert done.returncode == 0, done.stderr
+    return folder

@@ -40,7 +40,7 @@ def snakemake_command(*options: str, cores: int = 2, root: Path = ROOT) -> list[
     return [sys.executable, "-m", "snakemake", *options, *snakefile, "--cores", str(cores), "--rerun-incomplete"]
 
 
-def finish(command: list[str], folder: Path, timeout: float = 240, **more: str) -> subprocess.CompletedProcess:
+def finish(command: list[str], folder: Path, timeout: float = 600, **more: str) -> subprocess.CompletedProcess:
     """Run a command to its end, whatever that is."""
     return subprocess.run(
         command, cwd=folder, env=environment(**more), capture_output=True, text=True, timeout=timeout, check=False

@@ -1,0 +1,322 @@
+"""Faults, each really done to real processes: killed, starved of disk, started twice, given damaged files.
+
+A test records what it did as the property ``fault``; tests/reliability.py counts it for docs/reliability.md.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from tiny import (
+    SUMMARY,
+    clean_error,
+    digests,
+    end,
+    finish,
+    run_of,
+    snakemake_command,
+    start,
+    train_command,
+    wait_until,
+)
+
+pytestmark = pytest.mark.workflow
+RUN = "results/runs/sine/cbo/M5_N8_seed0.nc"
+
+
+@pytest.fixture
+def copied(reference, tmp_path):
+    """A copy of it that a test may spoil."""
+    shutil.copytree(reference, tmp_path / "work", copy_function=shutil.copy2)
+    return tmp_path / "work"
+
+
+def no_half_files(folder: Path) -> bool:
+    """Nothing but whole NetCDF files under final names, and no remains of partial ones."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    for path in files:
+        if path.suffix == ".nc":
+            xr.open_dataset(path, engine="h5netcdf").close()
+    return not any(".partial" in path.name for path in files)
+
+
+# --- A training process is killed -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory):
+    """A run of some seconds, its file, and the time from the first record to the end."""
+    run, folder = run_of(epochs=6000, snapshots=[0, 100]), tmp_path_factory.mktemp("long")
+    began = time.monotonic()
+    assert finish(train_command(run, folder / "run.nc"), folder).returncode == 0
+    return run, (folder / "run.nc").read_bytes(), time.monotonic() - began
+
+
+def test_kill_9_at_twenty_random_moments(long_run, tmp_path, record_property):
+    """The same command again and again, killed each time; every moment of the process's life may be hit."""
+    run, whole, seconds = long_run
+    output, chance = tmp_path / "out" / "run.nc", random.Random()
+    command = train_command(run, output, "--checkpoint-seconds", "0.05")
+    killed = finished = 0
+    while killed < 20:
+        process = start(command, tmp_path)
+        try:
+            process.wait(timeout=chance.uniform(0.3, 1.0) * seconds)
+            finished += 1
+            assert process.returncode == 0, process.stderr.read()
+            assert output.read_bytes() == whole
+            output.unlink()
+        except subprocess.TimeoutExpired:
+            killed += 1
+        end(process)
+    last = finish(command, tmp_path)
+    assert last.returncode == 0, last.stderr
+    assert output.read_bytes() == whole
+    assert [path.name for path in output.parent.iterdir()] == ["run.nc"]
+    record_property("fault", ["kill -9 of a training process, at random moments", killed, killed, True])
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_a_signal_writes_a_checkpoint_and_ends_within_seconds(long_run, tmp_path, name, record_property):
+    run, whole, _ = long_run
+    output, kept = tmp_path / "run.nc", tmp_path / "kept.npz"
+    command = train_command(run, output, "--checkpoint", str(kept), "--checkpoint-seconds", "0.05")
+    process = start(command, tmp_path)
+    wait_until(kept.exists)
+    kept.unlink()
+    began = time.monotonic()
+    process.send_signal(getattr(signal, name))
+    _, said = process.communicate(timeout=10)
+    assert time.monotonic() - began < 5
+    assert process.returncode == 128 + getattr(signal, name)
+    assert f"stopped by {name}; the same command goes on from {kept}" in said
+    assert kept.exists()
+    assert not output.exists()
+    again = finish(command, tmp_path)
+    assert "going on from" in again.stderr
+    assert output.read_bytes() == whole
+    assert not kept.exists()
+    record_property("fault", [f"{name} to a training process (preemption, Ctrl-C)", 1, 1, True])
+
+
+# --- Snakemake is killed, or started twice --------------------------------------------------------------------
+
+
+def test_kill_9_of_snakemake_then_the_same_command_again(reference, tmp_path, record_property):
+    """Three times, at different stages; the jobs that it leaves behind may end when they like."""
+    command, moments = snakemake_command(SUMMARY), (0.5, 1.5, 3.0)
+    for moment in moments:
+        process = start(command, tmp_path)
+        wait_until((tmp_path / "results" / "logs").exists)
+        time.sleep(moment)
+        process.kill()  # Snakemake alone: its jobs become orphans
+        process.communicate()
+    last = finish(command, tmp_path)
+    assert last.returncode == 0, last.stderr
+    assert digests(tmp_path / "results") == digests(reference / "results")
+    wait_until(lambda: no_half_files(tmp_path / "results"))
+    record_property("fault", ["kill -9 of Snakemake, then the same command", len(moments), len(moments), True])
+
+
+def test_two_snakemakes_at_once_meet_the_lock(reference, tmp_path, record_property):
+    command = snakemake_command(SUMMARY)
+    first = start(command, tmp_path)
+    wait_until(lambda: list(tmp_path.glob(".snakemake/locks/*.lock")))
+    second = finish(command, tmp_path)
+    _, said = first.communicate(timeout=240)
+    assert second.returncode == 1
+    assert "Directory cannot be locked" in second.stdout + second.stderr
+    assert first.returncode == 0, said
+    assert digests(tmp_path / "results") == digests(reference / "results")
+    record_property("fault", ["two Snakemakes at once in one folder", 1, 1, True])
+
+
+# --- The disk is full, or may not be written ------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder on a disk of 16 KiB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", folder], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("mounting a small tmpfs needs root (the test with a file-size limit runs all the same)")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.parametrize("filled", [0, 12_000], ids=["too small", "nearly full"])
+def test_a_full_disk_is_named_and_leaves_no_half_file(small_disk, filled, record_property):
+    (small_disk / "other").write_bytes(b"x" * filled)
+    run = run_of(epochs=400)
+    done = finish(train_command(run, small_disk / "run.nc", "--checkpoint-seconds", "0"), small_disk)
+    assert done.returncode == 2
+    assert clean_error(done.stderr) == f"{small_disk}/run.nc: No space left on device"
+    assert "training goes on without" in done.stderr  # the checkpoints did not fit either
+    assert [path.name for path in small_disk.iterdir()] == ["other"]
+    record_property("fault", ["the disk fills up", 1, 1, None])
+
+
+def test_a_file_size_limit_does_the_same(tmp_path, record_property):
+    output = tmp_path / "run.nc"
+    limited = ["bash", "-c", 'ulimit -f 12; trap "" XFSZ; exec "$@"', "bash"]
+    done = finish([*limited, *train_command(run_of(epochs=400), output)], tmp_path)
+    assert done.returncode == 2
+    assert clean_error(done.stderr) == f"{output}: File too large"
+    assert list(tmp_path.iterdir()) == []
+    assert finish(train_command(run_of(epochs=400), output), tmp_path).returncode == 0
+    record_property("fault", ["the disk fills up", 1, 1, None])
+
+
+def test_a_full_disk_costs_the_checkpoint_and_not_the_run(small_disk, tmp_path, record_property):
+    run = run_of(epochs=400)
+    options = ("--checkpoint", str(small_disk / "kept.npz"), "--checkpoint-seconds", "0")
+    done = finish(train_command(run, tmp_path / "run.nc", *options), tmp_path)
+    assert done.returncode == 0
+    assert done.stderr.count("no checkpoint") == 1
+    finish(train_command(run, tmp_path / "undisturbed.nc"), tmp_path)
+    assert (tmp_path / "run.nc").read_bytes() == (tmp_path / "undisturbed.nc").read_bytes()
+    assert list(small_disk.iterdir()) == []
+    record_property("fault", ["no room for checkpoints", 1, 1, True])
+
+
+@pytest.fixture
+def read_only(tmp_path):
+    """A folder ``results`` that may not be written: read-only for root by a mount, for others by its mode."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    if os.geteuid():
+        folder.chmod(0o555)
+        yield folder
+        folder.chmod(0o755)
+        return
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", folder], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("root may write everywhere, and mounting a read-only tmpfs is not allowed here")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_a_read_only_results_folder_is_named_before_training(read_only, record_property):
+    began = time.monotonic()
+    done = finish(train_command(run_of(epochs=1_000_000), read_only / "runs" / "run.nc"), read_only.parent)
+    assert time.monotonic() - began < 60  # the run itself would take many minutes
+    assert done.returncode == 2
+    assert clean_error(done.stderr) in (
+        f"{read_only}/runs: Read-only file system",
+        f"{read_only}/runs: Permission denied",
+    )
+    record_property("fault", ["the results folder is read-only", 1, 1, None])
+
+
+def test_the_workflow_says_that_its_folder_is_read_only(read_only, record_property):
+    done = finish(snakemake_command(SUMMARY), read_only.parent)
+    said = done.stdout + done.stderr
+    assert done.returncode == 1
+    assert "Read-only file system" in said or "Permission denied" in said
+    record_property("fault", ["the results folder is read-only", 1, 1, None])
+
+
+# --- Damaged, foreign and older files among the inputs --------------------------------------------------------
+
+
+def truncated(path):
+    path.write_bytes(path.read_bytes()[:-1000])
+
+
+def emptied(path):
+    path.write_bytes(b"")
+
+
+def replaced_by_text(path):
+    path.write_text("not NetCDF")
+
+
+def of_another_program(path):
+    xr.Dataset({"temperature": ("time", np.zeros(3))}).to_netcdf(path, engine="h5netcdf")
+
+
+def of_an_older_contract(path):
+    data = xr.load_dataset(path, engine="h5netcdf")
+    data.attrs["contract"] = 0
+    data.to_netcdf(path, engine="h5netcdf")
+
+
+def of_other_settings(path):
+    data = xr.load_dataset(path, engine="h5netcdf")
+    settings = json.loads(data.attrs["settings"])
+    settings["settings"]["dt"] = 0.05
+    data.attrs["settings"] = json.dumps(settings)
+    data.to_netcdf(path, engine="h5netcdf")
+
+
+def of_keys_that_are_gone(path):
+    data = xr.load_dataset(path, engine="h5netcdf")
+    data.attrs["settings"] = data.attrs["settings"].replace('"dt":', '"time_step":')
+    data.to_netcdf(path, engine="h5netcdf")
+
+
+def without_its_risk(path):
+    data = xr.load_dataset(path, engine="h5netcdf")
+    data.drop_vars("risk").to_netcdf(path, engine="h5netcdf")
+
+
+def replaced_by_a_summary(path):
+    shutil.copy2(path.parents[3] / "summary" / "sine.nc", path)
+
+
+SPOILED = [
+    truncated,
+    emptied,
+    replaced_by_text,
+    of_another_program,
+    of_an_older_contract,
+    of_other_settings,
+    of_keys_that_are_gone,
+    without_its_risk,
+    replaced_by_a_summary,
+]
+
+
+@pytest.mark.parametrize("spoil", SPOILED, ids=lambda spoil: spoil.__name__)
+def test_a_spoiled_run_is_refused_by_name(copied, spoil, capsys, record_property):
+    from cbo_pipeline.cli import main
+
+    path = copied / RUN
+    others = [path.with_name("M5_N8_seed1.nc"), path]
+    spoil(path)
+    assert main(["summarise", *map(str, others), "--output", str(copied / "out.nc")]) == 2
+    said = capsys.readouterr().err
+    assert str(path) in said
+    assert said.count("\n") == 1, said
+    assert not (copied / "out.nc").exists()
+    record_property("fault", ["a damaged, foreign or older file among the inputs", 1, 1, None])
+
+
+def test_the_workflow_makes_a_spoiled_run_again_once_it_is_deleted(copied, reference, record_property):
+    path, summary = copied / RUN, copied / "results" / "summary" / "sine" / "cbo_M5_N8.nc"
+    truncated(path)
+    summary.unlink()
+    command = snakemake_command(SUMMARY)
+    assert finish(command, copied).returncode == 1
+    assert not summary.exists()
+    log = (copied / "results" / "logs" / "summary" / "sine" / "cbo_M5_N8.log").read_text()
+    assert f"cbo-pipeline: {RUN}: not a readable NetCDF file" in log
+    assert "delete it and make it again" in log
+    path.unlink()
+    again = finish(command, copied)
+    assert again.returncode == 0, again.stderr
+    assert digests(copied / "results") == digests(reference / "results")
+    record_property("fault", ["a damaged, foreign or older file among the inputs", 1, 1, True])
