@@ -47,12 +47,7 @@ def write_markdown(rows: Iterable[Row], speed: Mapping[str, Any], path: Path) ->
             for row in rows
         ],
     )  # fmt: skip
-    lines += ["", "## How each is judged", ""]
-    lines += _markdown(
-        ["#", "number", "holds if", "why there"],
-        [[str(row["id"]), row["statistic"], row["threshold"], row["why"]] for row in rows],
-    )
-    for heading, columns, table in speed_tables(speed):
+    for heading, columns, table in (_how(rows), *speed_tables(speed)):
         lines += ["", f"## {heading}", "", *_markdown(columns, table)]
     _write("\n".join(lines), path)
 
@@ -66,16 +61,20 @@ def write_html(rows: Iterable[Row], speed: Mapping[str, Any], path: Path) -> Non
         spread = f"<br><small>{interval(row['spread'])}</small>" if row["spread"] is not None else ""
         body.append(
             f"<tr id='claim-{row['id']}'><td>{row['id']}<td>{html.escape(row['claim'])}"
-            f"<br><small>Section {html.escape(row['section'])}. {html.escape(row['statistic'])}."
-            f" Holds if: {html.escape(row['threshold'])}, as {html.escape(row['why'])}.</small>"
+            f"<br><small>Section {html.escape(row['section'])}</small>"
             f"<td class='verdict {CLASSES[verdict]}'>{MARKS[verdict]} {verdict}"
             f"<td>{number(row['value'])}{spread}<td>{html.escape(row['seen'])}</tr>"
         )
     body.append("</table>")
-    for heading, columns, lines in speed_tables(speed):
+    for heading, columns, lines in (_how(rows), *speed_tables(speed)):
         body.append(f"<h2>{html.escape(heading)}</h2>{_html(columns, lines)}")
     head = f"<meta charset='utf-8'><title>The claims of the paper</title><style>{STYLE}</style>"
     _write(f"<!doctype html><html lang='en'><head>{head}</head><body>{''.join(body)}</body></html>", path)
+
+
+def _how(rows: Sequence[Row]) -> Table:
+    lines = [[str(row["id"]), row["statistic"], row["threshold"], row["why"]] for row in rows]
+    return "How each is judged", ("#", "number", "holds if", "why there"), lines
 
 
 def tally(rows: Sequence[Row]) -> str:
