@@ -1,4 +1,4 @@
-"""Figure s6, a finding of ours: in double precision the ensemble collapses, in single precision it lives on."""
+"""Figure s6, a finding of ours: how far CBO gets on the sine depends on the rounding of its particles."""
 
 import xarray as xr
 from matplotlib import pyplot as plt
