@@ -13,6 +13,7 @@ from cbo_pipeline import methods, network, problems
 from cbo_pipeline.errors import ConfigError
 
 LIBRARIES = 500 << 20  # the interpreter with numpy, numba, xarray and torch, in bytes
+SNAKEMAKE = 300 << 20  # the two Snakemake processes that Slurm counts with a job's own
 DOUBLE = 8
 # Per epoch: at most twelve numbers are recorded, and copied once when they are written.
 RECORDS = 2 * 12 * DOUBLE
@@ -44,8 +45,8 @@ def estimate(run) -> int:
 
 
 def megabytes(run) -> int:
-    """The estimate as a job asks for it: rounded up to 100 MB, so that like runs ask alike."""
-    return 100 * math.ceil(estimate(run) / 100e6)
+    """The estimate as a job asks for it, rounded up to 100 MB so that like runs ask alike."""
+    return 100 * math.ceil((estimate(run) + SNAKEMAKE) / 100e6)
 
 
 def available() -> int:
