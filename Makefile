@@ -11,7 +11,7 @@ VENV ?= .venv
 BIN := $(CURDIR)/$(VENV)/bin
 CORES ?= all
 
-.PHONY: demo paper report test lint bench publish clean help
+.PHONY: demo paper report test lint faults bench publish clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -56,6 +56,11 @@ lint: $(VENV)/.dev
 
 test: lint
 	"$(BIN)/python" -m pytest -n auto --dist loadfile
+
+# Faults are counted as the tests do them; the table goes into docs/reliability.md.
+FAULTS := $(foreach name,faults slurm checkpoint bad_configs cli_errors safety,tests/test_$(name).py)
+faults: $(VENV)/.dev
+	"$(BIN)/python" -m pytest -p tests.reliability --reliability docs/reliability.md $(FAULTS)
 
 bench:
 	test -x .bench-venv/bin/python || $(PYTHON) -m venv .bench-venv

@@ -80,7 +80,11 @@ def through_the_profile(*targets: str, overlay: str = "") -> list[str]:
     """The command of docs/cluster.md, here."""
     command = snakemake_command(*targets)
     cores = command.index("--cores")
-    command[cores : cores + 2] = ["--profile", str(ROOT / "workflow" / "profiles" / "slurm"), "--slurm-no-account"]
+    command[cores : cores + 2] = [
+        "--workflow-profile",
+        str(ROOT / "workflow" / "profiles" / "slurm"),
+        "--slurm-no-account",
+    ]
     if overlay:
         command.insert(command.index("--configfile") + 2, overlay)
     here = [word for pair in HERE.items() for word in pair]
