@@ -22,6 +22,7 @@ if MISSING:
     )
 if os.geteuid():
     pytest.skip("the throwaway Slurm cluster needs root", allow_module_level=True)
+PROFILE = ROOT / "workflow" / "profiles" / "slurm"
 # What differs on the throwaway cluster from the profile: no accounts, no accounting, no long waits.
 HERE = {
     "--slurm-status-command": "squeue",
@@ -80,11 +81,7 @@ def through_the_profile(*targets: str, overlay: str = "") -> list[str]:
     """The command of docs/cluster.md, here."""
     command = snakemake_command(*targets)
     cores = command.index("--cores")
-    command[cores : cores + 2] = [
-        "--workflow-profile",
-        str(ROOT / "workflow" / "profiles" / "slurm"),
-        "--slurm-no-account",
-    ]
+    command[cores : cores + 2] = ["--workflow-profile", str(PROFILE), "--slurm-no-account"]
     if overlay:
         command.insert(command.index("--configfile") + 2, overlay)
     here = [word for pair in HERE.items() for word in pair]
