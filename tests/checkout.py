@@ -20,6 +20,7 @@ experiments:
     methods:
       cbo: {N: 6}
       cbo_float64: {N: 6}
+      hybrid: null
 """
 SINE = ["sine_training", "sine_example", "results/summary/sine.nc"]
 
