@@ -7,9 +7,10 @@
 #
 # It has its own key, sockets, ports and folders, all under DIR, so it disturbs no other Slurm on the machine.
 # There is no accounting database: Snakemake must ask squeue for the state of jobs.
+# cred_expire: after a node has died, Slurm waits so long (120 seconds by default) before it starts a job again.
 set -euo pipefail
 
-usage() { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
 free_ports() { # COUNT: that many ports that nobody listens on
     python3 - "$1" <<'PYTHON'
@@ -43,7 +44,7 @@ SlurmctldPort=${ports[0]}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=socket=$dir/munge.socket
+AuthInfo=socket=$dir/munge.socket,cred_expire=5
 CredType=cred/munge
 StateSaveLocation=$dir/state
 SlurmdSpoolDir=$dir/spool.%n
