@@ -6,8 +6,8 @@ min_version("9.0")
 configfile: f"{workflow.basedir}/config.yaml"
 
 
-include: "workflow/rules/lock.smk"
 include: "workflow/rules/common.smk"
+include: "workflow/rules/lock.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/cost.smk"

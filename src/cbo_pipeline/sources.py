@@ -11,6 +11,7 @@ ROOT = Path(__file__).parent
 PLUMBING = {
     "checkpoint",
     "cli",
+    "driver_lock",
     "errors",
     "files",
     "memory",
