@@ -16,8 +16,12 @@ def mnist_folder(request):
 
 @pytest.fixture(scope="session")
 def reference(tmp_path_factory):
-    """A folder in which the tiny workflow ran undisturbed, on this machine."""
-    folder = tmp_path_factory.mktemp("reference")
+    """A folder in which the tiny workflow ran undisturbed, on this machine.
+
+    It lies as deep as the folders of single tests: a copy of it there sees the project's files at the same place.
+    """
+    folder = tmp_path_factory.mktemp("reference") / "work"
+    folder.mkdir()
     done = tiny.finish(tiny.snakemake_command(tiny.SUMMARY), folder)
     assert done.returncode == 0, done.stderr
     return folder

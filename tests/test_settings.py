@@ -16,7 +16,8 @@ def config():
 
 
 def test_the_paper_is_in_the_config(config):
-    check_config(config)
+    with pytest.warns(UserWarning, match="consensus_condition"):  # an experiment that is about that warning
+        check_config(config)
     sine = resolve(config, RunName("sine", "cbo", 100, 200, 0)).settings
     expected = {"dt": 0.1, "alpha": 1e5, "lambda": 1.0, "sigma_squared": 1.6, "batch_size": 800, "points": 8000}
     assert {k: sine[k] for k in expected} == expected
