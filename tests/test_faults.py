@@ -309,7 +309,7 @@ def test_the_workflow_makes_a_spoiled_run_again_once_it_is_deleted(copied, refer
     path, summary = copied / RUN, copied / "results" / "summary" / "sine" / "cbo_M5_N8.nc"
     truncated(path)
     summary.unlink()
-    command = snakemake_command(SUMMARY)
+    command = snakemake_command(SUMMARY, str(summary.relative_to(copied)))
     assert finish(command, copied).returncode == 1
     assert not summary.exists()
     log = (copied / "results" / "logs" / "summary" / "sine" / "cbo_M5_N8.log").read_text()
