@@ -35,9 +35,9 @@ RUN = "results/runs/sine/cbo/M5_N8_seed0.nc"
 
 @pytest.fixture
 def copied(reference, tmp_path_factory):
-    """A copy of it that a test may spoil; beside it, since Snakemake knows the code by its relative path."""
-    folder = tmp_path_factory.mktemp("copied")
-    shutil.copytree(reference, folder, copy_function=shutil.copy2, dirs_exist_ok=True)
+    """A copy of it that a test may spoil; as deep as it, since Snakemake knows the code by its relative path."""
+    folder = tmp_path_factory.mktemp("copied") / "work"
+    shutil.copytree(reference, folder, copy_function=shutil.copy2)
     return folder
 
 
