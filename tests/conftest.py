@@ -1,9 +1,17 @@
 """What several tests share."""
 
+import os
+
+import hypothesis
 import pytest
 
 import tiny
 from cbo_pipeline import mnist_data
+
+# The same examples in every run, however busy the machine. HYPOTHESIS_PROFILE=explore looks for new ones.
+hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("explore", deadline=None)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 @pytest.fixture(scope="session")

@@ -271,7 +271,7 @@ ANYTHING = st.tuples(st.one_of(PLACES, st.just("file")), WORDS, VALUES)
 CHANGES = st.lists(st.one_of(st.sampled_from(TAKEN).flatmap(likely), ANYTHING), min_size=1, max_size=3)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(changes=CHANGES)
 def test_every_config_is_refused_in_one_clear_line_or_runs(tmp_path_factory, changes):
     config = tiny_config()

@@ -148,7 +148,7 @@ WORDS = st.one_of(st.sampled_from(KEYS), st.text(max_size=4))
 VALUES = st.one_of(st.sampled_from(TEXTS), st.text(max_size=4))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(key=WORDS, value=VALUES)
 def test_every_assignment_is_refused_in_one_line_or_runs(capsys, tmp_path_factory, key, value):
     output = tmp_path_factory.mktemp("fuzz") / "run.nc"
@@ -171,7 +171,7 @@ SETTINGS = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(value=SETTINGS, key=st.sampled_from(["name", "problem", "method", "settings", "whole"]))
 def test_settings_that_are_none_are_refused_in_one_line(capsys, tmp_path_factory, value, key):
     output = tmp_path_factory.mktemp("fuzz") / "run.nc"

@@ -6,7 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from cbo_pipeline import methods
 from cbo_pipeline.consensus import Diverged, gibbs_weights, weighted_mean
+from cbo_pipeline.methods.base import Clock
+from cbo_pipeline.noise import Noise
 
 risks_of = hnp.arrays(np.float64, st.integers(1, 40), elements=st.floats(0, 1e6))
 
@@ -67,7 +70,7 @@ def test_tasks_are_weighted_one_by_one():
 def test_the_consensus_point_lies_in_the_box_of_the_particles(theta):
     weights = gibbs_weights(np.abs(theta).sum(axis=1).astype(float), 0.1)
     V = weighted_mean(weights, {"w": theta})["w"][0]
-    room = 1e-6 * np.abs(theta).max(axis=0)
+    room = 1e-6 * np.abs(theta).max(axis=0) + np.finfo(np.float32).tiny  # below it rounding is absolute
     assert (theta.min(axis=0) - room <= V).all()
     assert (theta.max(axis=0) + room >= V).all()
 
@@ -94,3 +97,25 @@ def test_in_single_precision_rounding_keeps_agreeing_particles_apart():
     assert V.dtype == np.float32
     assert (common != V).any()
     np.testing.assert_allclose(V, common, rtol=1e-5)
+
+
+@pytest.mark.parametrize("sigma_squared", [0.5, 1.4])
+def test_what_the_risk_does_not_see_spreads_where_one_particle_takes_all_the_weight(sigma_squared):
+    """docs/reproduction.md: the variance is multiplied by (1 - lambda dt)^2 + 2 sigma^2 dt on average.
+
+    A parameter that no image of a batch reaches is such a direction. The winner's value there is that of a particle
+    drawn at random; 2 lambda > sigma^2, which holds in both cases, does not keep the ensemble together.
+    """
+    N, directions, dt = 50, 20_000, 0.1
+    rng = np.random.default_rng(4)
+    theta = rng.normal(size=(N, directions))
+    before = theta.var(axis=0)
+    # One winner for each direction, to have many independent draws of one step.
+    V = theta[rng.integers(N, size=directions), np.arange(directions)][None]
+    cbo = methods.find("cbo")(dt, 1e5, 1.0, sigma_squared, "uniform", 1.0)
+    View = type("View", (), {"consensus": {"w": V}})
+    after = cbo.move({"particles": {"w": theta}}, View, Clock(0, 0), Noise((2, 3), 0))["particles"]["w"].var(axis=0)
+    expected = (1 - dt) ** 2 + 2 * sigma_squared * dt
+    assert (expected > 1) == (sigma_squared == 1.4)
+    # The variance is taken about the mean of N particles, whose noise has a part 1/N of it.
+    assert np.mean(after / before) == pytest.approx(expected, rel=0.02)

@@ -52,7 +52,7 @@ def broadcast_risks(networks, x, y, scale):
 # --- the risks ---------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     N=st.integers(1, 9),

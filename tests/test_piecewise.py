@@ -85,7 +85,7 @@ def test_repeated_points(x):
 floats = st.floats(-10, 10, width=32)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     hnp.arrays(np.float64, st.tuples(st.just(3), st.integers(1, 4), st.integers(1, 6)), elements=floats),
     hnp.arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 1)),

@@ -57,7 +57,7 @@ def at_most(value, bound):
 # --- Propositions 1 and 2 ----------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=seeds, N=st.integers(1, 9), D=st.integers(1, 5))
 def test_the_consensus_point_is_the_frechet_mean(seed, N, D):
     """Proposition 1: Eq. (cbo:consensus_point) minimises Eq. (eq:frechet_mean), and so does the barycentre of points.
@@ -72,7 +72,7 @@ def test_the_consensus_point_is_the_frechet_mean(seed, N, D):
         assert objective(x, weights, v) == pytest.approx(expected, rel=1e-10)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=seeds, N=st.integers(1, 8), M=st.integers(1, 20), D=st.integers(1, 4))
 def test_the_barycentre_is_the_average_under_optimal_permutations(seed, N, M, D):
     """Proposition 2: y_j = sum_n beta_n x_{n, i}, atom i matched to j; permutations by scipy, written out."""
@@ -99,7 +99,7 @@ def test_the_barycentre_is_a_local_minimum(seed):
 # --- Proposition 3 -----------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=seeds, N=st.integers(1, 6), M=st.integers(1, 25), D=st.integers(1, 4), dt=st.floats(0.01, 1.0))
 def test_a_step_is_a_geodesic(seed, N, M, D, dt):
     """Eq. (proof3_eq3) to rounding: W2(Psi(mu), nu) = (1 - dt) W2(mu, nu), for any measure nu."""
@@ -108,7 +108,7 @@ def test_a_step_is_a_geodesic(seed, N, M, D, dt):
     np.testing.assert_allclose(np.sqrt(after), (1 - dt) * np.sqrt(before), rtol=1e-9, atol=1e-13)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=seeds, N=st.integers(1, 8), M=st.integers(1, 25), D=st.integers(1, 4), dt=st.floats(0.01, 1.0))
 def test_the_variance_contracts_when_the_search_starts_at_the_last_barycentre(seed, N, M, D, dt):
     """Proposition 3, case (i): step by step, with no tolerance but rounding."""
@@ -120,7 +120,7 @@ def test_the_variance_contracts_when_the_search_starts_at_the_last_barycentre(se
         assert at_most(variance(x, y), (1 - dt) ** 2 * before)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(
     seed=seeds,
     sizes=st.sampled_from([(7, 20, 1), (2, 20, 3), (9, 1, 3), (1, 12, 3), (3, 15, 1)]),
@@ -136,7 +136,7 @@ def test_the_variance_contracts_where_the_fixed_point_is_global(seed, sizes, dt)
         assert at_most(variance(x, y), (1 - dt) ** 2 * before)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=seeds, N=st.integers(2, 12), M=st.integers(2, 35), dt=st.floats(0.1, 1.0))
 def test_the_variance_contracts_up_to_local_minima(seed, N, M, dt):
     """Proposition 3 as the method runs it: every search starts at a particle."""

@@ -30,7 +30,7 @@ def sorted_rows(points):
 # --- matchings ---------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=seeds, M=st.integers(1, 60), D=st.integers(1, 6), dtype=st.sampled_from(["float32", "float64"]))
 def test_w2_is_that_of_pot(seed, M, D, dtype):
     rng = np.random.default_rng(seed)
@@ -39,7 +39,7 @@ def test_w2_is_that_of_pot(seed, M, D, dtype):
     assert transport.squared_w2(x, y) == pytest.approx(expected, rel=1e-9, abs=1e-14)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(seed=seeds, M=st.integers(1, 6), steps=st.integers(1, 8))
 def test_the_first_of_all_optimal_permutations_is_found(seed, M, steps):
     """Brute force over all M! permutations, with ties: both solvers end at the lexicographically first optimum."""
@@ -53,7 +53,7 @@ def test_the_first_of_all_optimal_permutations_is_found(seed, M, steps):
             assert tuple(found) == first
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(seed=seeds, M=st.integers(1, assignment.SMALL), steps=st.integers(1, 40), D=st.integers(1, 4))
 def test_small_problems_have_one_solution_from_both_solvers(seed, M, steps, D):
     rng = np.random.default_rng(seed)
@@ -62,7 +62,7 @@ def test_small_problems_have_one_solution_from_both_solvers(seed, M, steps, D):
     np.testing.assert_array_equal(one.to, other.to)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=seeds, M=st.integers(assignment.SMALL + 1, 90), places=st.integers(1, 30), both=st.booleans())
 def test_coinciding_atoms_have_one_solution_from_both_solvers(seed, M, places, both):
     """Atoms in few places in general position: ties wherever atoms coincide."""
@@ -74,7 +74,7 @@ def test_coinciding_atoms_have_one_solution_from_both_solvers(seed, M, places, b
     np.testing.assert_allclose(one.squared, [ot.emd2([], [], ot.dist(n, y)) for n in x], rtol=1e-9, atol=1e-14)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=seeds, M=st.integers(assignment.SMALL + 1, 90), steps=st.integers(1, 60))
 def test_large_lattices_have_one_cost_from_both_solvers(seed, M, steps):
     """What is guaranteed whatever the ties: the same least cost."""
@@ -136,7 +136,7 @@ def gibbs_like(rng, N):
     return weights / weights.sum()
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=seeds, N=st.integers(1, 8), M=st.integers(1, 25), D=st.integers(1, 4), equal=st.booleans())
 def test_the_objective_is_never_above_that_of_pot(seed, N, M, D, equal):
     rng = np.random.default_rng(seed)
@@ -244,7 +244,7 @@ def test_coinciding_atoms():
     np.testing.assert_allclose(same.support, x[1], atol=1e-15)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(seed=seeds)
 def test_the_order_of_the_atoms_does_not_matter(seed):
     rng = np.random.default_rng(seed)
