@@ -5,13 +5,13 @@
 #   make test     lint and tests
 #   make faults   kill, fill, cut and break things; count what survives
 #   make bench    how fast it is, against the peers
-#   make publish  docs/reproduction from results/
+#   make publish  docs/reproduction, and the part of README.md on it, from results/
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(CURDIR)/$(VENV)/bin
 CORES ?= all
 
-.PHONY: demo paper report test lint faults bench publish clean help
+.PHONY: demo paper report test lint faults bench publish rulegraph clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -68,7 +68,11 @@ bench:
 	.bench-venv/bin/python benchmarks/run.py
 
 publish: $(VENV)/.workflow
-	"$(BIN)/cbo-pipeline" publish --output docs/reproduction
+	"$(BIN)/cbo-pipeline" publish --output docs/reproduction --readme README.md
+
+# The picture of the rules in README.md.
+rulegraph: $(VENV)/.workflow
+	"$(BIN)/python" docs/rulegraph.py
 
 clean:
 	rm -rf demo results/* .snakemake

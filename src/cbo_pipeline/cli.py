@@ -153,6 +153,7 @@ def _parser() -> argparse.ArgumentParser:
     publish = commands.add_parser("publish", help="gather figures, verdicts, summaries and costs in one folder")
     publish.add_argument("--results", type=Path, default=Path("results"), help="folder of results (default: results)")
     publish.add_argument("--output", required=True, type=Path, help="folder to fill; what it holds is replaced")
+    publish.add_argument("--readme", type=Path, metavar="FILE", help="page whose part on the results is made anew")
     publish.set_defaults(command=_publish)
 
     reference = commands.add_parser("reference", help="print the reference of all settings as Markdown")
@@ -200,10 +201,11 @@ def _seconds(text: str) -> float:
 
 
 def _train(options) -> int:
-    from cbo_pipeline import checkpoint, files, memory, progress, trajectory
+    from cbo_pipeline import checkpoint, files, kernel_cache, memory, progress, trajectory
     from cbo_pipeline.training import Interrupted
 
     run = _run_of(options)
+    kernel_cache.share()
     memory.check(run, f"experiments.{run.name.experiment}.methods.{run.name.method}")
     kept = options.checkpoint or options.output.with_name(f"{options.output.name}.checkpoint")
     files.check_writable(options.output)
@@ -227,8 +229,9 @@ def _train(options) -> int:
 
 
 def _cost(options) -> int:
-    from cbo_pipeline import cost
+    from cbo_pipeline import cost, kernel_cache
 
+    kernel_cache.share()
     cost.write(cost.measure(_run_of(options), options.seconds), options.output)
     return 0
 
@@ -292,8 +295,10 @@ def _join(options) -> int:
 
 
 def _check_barycentres(options) -> int:
+    from cbo_pipeline import kernel_cache
     from cbo_pipeline.claims import barycentres, pages
 
+    kernel_cache.share()
     pages.write_json({"check": "barycentres", **barycentres.check_barycentres()}, options.output)
     return 0
 
@@ -357,7 +362,11 @@ def _show(options) -> int:
 def _publish(options) -> int:
     from cbo_pipeline import publish
 
-    print(f"{len(publish.publish(options.results, options.output))} files in {options.output}")
+    made = publish.publish(options.results, options.output, options.readme)
+    size = sum(path.stat().st_size for path in made) / 1e6
+    print(
+        f"{len(made)} files, {size:.1f} MB, in {options.output}" + (f"; {options.readme}" if options.readme else "")
+    )
     return 0
 
 

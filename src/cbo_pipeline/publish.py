@@ -1,89 +1,225 @@
-"""From results to docs/reproduction: figures, verdicts, summaries, what it cost and where it ran. Nothing by hand."""
+"""From results to docs/reproduction and to the README: figures, verdicts, summaries, what it cost and where it ran.
 
-import csv
+Nothing is typed by hand: ``make publish`` builds it all.
+"""
+
+import json
+import os
 import platform
+import re
 import shutil
 import subprocess
-from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
-from cbo_pipeline import figures, trajectory
+import numpy as np
+import xarray as xr
+
+from cbo_pipeline import figures, memory, stages, trajectory
+from cbo_pipeline.claims import pages
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.files import whole_file
+from cbo_pipeline.settings import Run, load_config, resolve, runs
+
+BEGIN, END = "<!-- made by `make publish`: begin -->", "<!-- made by `make publish`: end -->"
+VERDICTS = ("claims.md", "claims.json", "speed.json")
+# Statistics over the seeds that are published; those of other series follow from the seeds' own.
+STATISTICS_OF = ("risk", "accuracy")
+# Claim 15 compares the variances of neighbouring steps to the last bit.
+EXACT = ("variance",)
+DIGITS = 20  # binary ones of what is rounded: six decimal ones
 
 
-def publish(results: Path, output: Path) -> list[Path]:
-    """Fill the folder ``output`` from the folder ``results``; what it held before is replaced."""
-    if not (results / "claims.md").is_file():
-        raise UserError(f"{results}/claims.md: not there; make everything first (make paper)")
-    drawn = [f for f in figures.FIGURES.values() if (results / "figures" / f"{f.label}.png").is_file()]
-    if output.exists():
-        shutil.rmtree(output)
+def publish(results: Path, output: Path, readme: Path | None = None) -> list[Path]:
+    """Fill the folder ``output`` from the folder ``results``, and the part of ``readme`` between BEGIN and END.
+
+    What the folder held before is replaced.
+    """
+    for name in VERDICTS:
+        if not (results / name).is_file():
+            raise UserError(f"{results / name}: not there; make everything first (make paper)")
+    summaries = {p.name: trajectory.read(p, "summary") for p in sorted((results / "summary").glob("*.nc"))}
+    jobs = stages.read(results / "benchmarks")
+    if not summaries or not jobs:
+        raise UserError(
+            f"{results}: holds no {'summary' if jobs else 'benchmarks'}; make everything first (make paper)"
+        )
+    claims = json.loads((results / "claims.json").read_text(encoding="utf-8"))
+    drawn = sorted(
+        (f for f in figures.FIGURES.values() if (results / "figures" / f"{f.label}.png").is_file()), key=_order
+    )
+    before = _part_of(readme) if readme else None
+    _clear(output)
     (output / "figures").mkdir(parents=True)
-    (output / "summary").mkdir()
     for figure in drawn:
         shutil.copy(results / "figures" / f"{figure.label}.png", output / "figures")
-    for summary in sorted((results / "summary").glob("*.nc")):
-        shutil.copy(summary, output / "summary")
-    shutil.copy(results / "claims.md", output)
-    shutil.copy(results / "claims.json", output)
-    with whole_file(output / "README.md") as partial:
-        partial.write_text(_page(results, drawn), encoding="utf-8")
+    for name, data in summaries.items():
+        trajectory.write(lean(data), output / "summary" / name)
+    for name in VERDICTS:
+        shutil.copy(results / name, output)
+    said = _said(summaries, jobs)
+    _write(output / "README.md", _page(said, drawn, jobs, claims, summaries, output))
+    if before is not None:
+        place = Path(os.path.relpath(output, readme.parent)).as_posix()
+        _write(readme, f"{BEGIN}\n{_excerpt(said, claims, drawn, place)}\n{END}".join(before))
     return sorted(p for p in output.rglob("*") if p.is_file())
 
 
-def _page(results: Path, drawn: list) -> str:
+def lean(data: xr.Dataset) -> xr.Dataset:
+    """A summary for readers, a third as large: other statistics left out, numbers rounded to six digits."""
+    left_out = [n for n in data if n.endswith("_over_seeds") and n.removesuffix("_over_seeds") not in STATISTICS_OF]
+    result = data.drop_vars(left_out)
+    for name, variable in result.data_vars.items():
+        if variable.dtype.kind == "f" and name not in EXACT:
+            result[name] = variable.copy(data=rounded(variable.values))
+    result.attrs["comment"] = "published: numbers but for the variance rounded to six digits"
+    return result
+
+
+def rounded(x: np.ndarray) -> np.ndarray:
+    """Numbers with DIGITS binary digits, which compress well; no exponent is lost."""
+    mantissa, exponent = np.frexp(x)
+    return np.ldexp(np.round(mantissa * 2**DIGITS) / 2**DIGITS, exponent).astype(x.dtype)
+
+
+def coverage(summaries: dict[str, xr.Dataset]) -> str:
+    """Which part of config.yaml these results are, in words: whether every curve is there as the config has it."""
+    config = load_config()
+    wanted: dict[str, int] = {}
+    for name in runs(config):
+        text = resolve(config, type(name)(name.experiment, name.method, name.M, name.N, 0)).json
+        wanted[text] = wanted.get(text, 0) + 1
+    found = {}
+    for data in summaries.values():
+        for curve in data["curve"].values:
+            at = data.sel(curve=curve)
+            seeds = int(np.isfinite(at["risk"].isel(epoch=0)).sum())
+            found[Run.from_json(str(at["settings"].values)).json] = seeds
+    whole = [text for text, seeds in wanted.items() if found.get(text) == seeds]
+    if len(whole) == len(wanted):
+        return f"All of config.yaml: {len(wanted)} curves, {sum(wanted.values())} runs"
+    return f"{len(whole)} of the {len(wanted)} curves of config.yaml (the others are missing or have other settings)"
+
+
+def _order(figure) -> tuple[bool, int]:
+    return figure.category != "The paper", int(figure.number.lstrip("figs"))
+
+
+def _part_of(readme: Path) -> tuple[str, str]:
+    """What stands before and after the part that is made."""
+    text = readme.read_text(encoding="utf-8")
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
+        raise UserError(f"{readme}: has no part between {BEGIN} and {END}")
+    return text.split(BEGIN)[0], text.split(END)[1]
+
+
+def _clear(output: Path) -> None:
+    """Make room for the folder; one that was not published before is not deleted."""
+    page = output / "README.md"
+    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+        return
+    if not page.is_file() or "make publish" not in page.read_text(encoding="utf-8"):
+        raise UserError(f"{output}: there already, and not made by publish; name another folder")
+    shutil.rmtree(output)
+
+
+def _said(summaries: dict[str, xr.Dataset], jobs: Sequence[stages.Job]) -> str:
+    """What was run, where, and what it took, in a sentence."""
+    cores = os.cpu_count() or 1
+    place = f"{_processor()} ({cores} core{'s' if cores > 1 else ''})"
+    took = f"{stages.core_hours(jobs):.2f} core hours in {stages.span(stages.wall_seconds(jobs))}"
+    return f"{coverage(summaries)}, made on {place} at commit {_commit()}: {took}."
+
+
+def _page(said, drawn, jobs, claims, summaries, output: Path) -> str:
+    size = sum(p.stat().st_size for p in (output / "summary").glob("*.nc")) / 1e6
+    missing = [f.label for f in figures.FIGURES.values() if f not in drawn]
     parts = [
-        "# The reproduction\n",
-        "Made by `make publish`; the verdicts are in [claims.md](claims.md).\n",
-        _where(),
-        _cost(results),
+        "# The reproduction",
+        f"Made by `make publish`. {said} The verdicts, with numbers and intervals, are in [claims.md](claims.md):"
+        f" {pages.tally(claims)}. How to read them: [docs/reproduction.md](../reproduction.md).",
+        "## Where",
+        _table(("what", "which"), list(_where(summaries).items())),
+        "## What it cost",
+        "One thread a job. The wall time is that in which at least one job of the stage was running; stages overlap.",
+        _table(stages.COLUMNS, stages.table(jobs, lambda job: job.stage)),
+        "Training by method:",
+        _table(
+            ("runs of", *stages.COLUMNS[1:]),
+            stages.table([job for job in jobs if job.stage.startswith("train ")], lambda job: job.curve),
+        ),
+        "## The summaries",
+        f"`summary/{{experiment}}.nc`, {size:.1f} MB in all; docs/trajectories.md tells what is in them. Here numbers"
+        " are rounded to six digits (but for the variance), and statistics over the seeds are kept of risk and"
+        " accuracy alone.",
     ]
-    for figure in sorted(drawn, key=lambda f: (f.category != "The paper", _number(f.number))):
-        parts.append(f"## {figure.number}: {figure.title}\n\n![{figure.label}](figures/{figure.label}.png)\n")
-    return "\n".join(parts)
+    for figure in drawn:
+        parts += [f"## {figure.number}: {figure.title}", f"![{figure.title}](figures/{figure.label}.png)"]
+    if missing:
+        parts += [f"Not drawn: {', '.join(missing)}."]
+    return "\n\n".join(parts) + "\n"
 
 
-def _number(number: str) -> int:
-    return int(number.lstrip("figs"))
+def _excerpt(said: str, claims: list[dict], drawn: list, place: str) -> str:
+    """The part of the README: the verdicts, and the paper's figures in a grid."""
+    verdicts = [(str(row["id"]), row["claim"], f"{pages.MARKS[row['verdict']]} {row['verdict']}") for row in claims]
+    cells = [
+        f"[![{f.title}]({place}/figures/{f.label}.png)]({place}/figures/{f.label}.png) {f.number}: {f.title}"
+        for f in drawn
+        if f.category == "The paper"
+    ]
+    cells += [""] * (-len(cells) % 3)
+    grid = [cells[i : i + 3] for i in range(0, len(cells), 3)]
+    return "\n\n".join(
+        [
+            said,
+            f"{pages.tally(claims)}. The numbers behind them: [claims.md]({place}/claims.md). All figures, what each"
+            f" stage took, the summaries: [docs/reproduction]({place}/README.md).",
+            _table(("#", "claim of the paper", "verdict"), verdicts),
+            _table(("", "", ""), grid),
+        ]
+    )
 
 
-def _where() -> str:
-    """Machine, versions, commit."""
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
-    rows = {"commit": commit or "unknown", "machine": f"{_processor()}, {platform.system()}", **trajectory.versions()}
-    return "## Where\n\n| what | which |\n|---|---|\n" + "".join(f"| {k} | {v} |\n" for k, v in rows.items())
+def _table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    return "\n".join(pages.markdown_table(columns, lines))
+
+
+def _write(path: Path, text: str) -> None:
+    with whole_file(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+def _where(summaries: dict[str, xr.Dataset]) -> dict[str, str]:
+    """Machine, versions, commit. The versions are those that the results name."""
+    found: dict[str, list[str]] = {}
+    for data in summaries.values():
+        for name, version in json.loads(data.attrs["versions"]).items():
+            found.setdefault(name, [])
+            found[name] += [version] if version not in found[name] else []
+    machine = f"{_processor()}, {os.cpu_count()} cores, {memory.available() / 1e9:.0f} GB, {platform.system()}"
+    return {"commit": _commit(), "machine": machine, **{name: ", ".join(v) for name, v in found.items()}}
+
+
+def _commit() -> str:
+    """The commit of the code, and whether what decides the results was edited since."""
+    root = Path(__file__).parents[2]
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
+        return done.stdout.strip()
+
+    try:
+        commit = git("rev-parse", "--short=12", "HEAD")
+        edited = git("status", "--porcelain", "--", "src", "workflow", "Snakefile", "config.yaml")
+    except OSError:
+        commit = edited = ""
+    if not commit:
+        return "unknown"
+    return commit + (" with local changes" if edited else "")
 
 
 def _processor() -> str:
     info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    return next(
-        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine()
-    )
-
-
-def _cost(results: Path) -> str:
-    """Jobs, core hours, the longest run and the largest memory of every method, from Snakemake's benchmark files."""
-    table: dict[str, list[dict]] = defaultdict(list)
-    for path in sorted((results / "benchmarks").rglob("*.tsv")):
-        with path.open(newline="") as file:
-            table["/".join(path.relative_to(results / "benchmarks").parts[:2])] += list(
-                csv.DictReader(file, delimiter="\t")
-            )
-    lines = ["| runs of | jobs | core hours | longest (min) | most memory (MB) |", "|---|---|---|---|---|"]
-    total = 0.0
-    for name, rows in table.items():
-        seconds = [float(row["s"]) for row in rows]
-        memory = [float(row["max_rss"]) for row in rows if row["max_rss"] not in ("-", "NA")]
-        total += sum(seconds)
-        most = f"{max(memory):.0f}" if memory else "unknown"
-        lines.append(f"| {name} | {len(rows)} | {sum(seconds) / 3600:.2f} | {max(seconds) / 60:.1f} | {most} |")
-    lines.append(f"| all | {sum(map(len, table.values()))} | {total / 3600:.2f} | | |")
-    return "## What it cost\n\nOne thread a job.\n\n" + "\n".join(lines) + "\n"
+    found = re.search(r"^model name\s*:\s*(.+)$", info.read_text() if info.exists() else "", re.MULTILINE)
+    return found.group(1) if found else platform.machine()

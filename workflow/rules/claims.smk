@@ -6,6 +6,8 @@ rule check_barycentres:
         "results/checks/barycentres.json",
     log:
         "results/logs/checks/barycentres.log",
+    benchmark:
+        "results/benchmarks/checks/barycentres.tsv"
     conda:
         ENV
     threads: 1
@@ -31,6 +33,8 @@ rule record_settings:
         ),
     log:
         "results/logs/settings.log",
+    benchmark:
+        "results/benchmarks/settings.tsv"
     conda:
         ENV
     threads: 1
@@ -64,6 +68,8 @@ rule judge_claims:
         speed="results/speed.json",
     log:
         "results/logs/claims.log",
+    benchmark:
+        "results/benchmarks/claims.tsv"
     conda:
         ENV
     threads: 1

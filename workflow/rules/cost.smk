@@ -7,6 +7,8 @@ rule measure_cost:
         "results/cost/{experiment}/{method}_M{M}_N{N}.json",
     log:
         "results/logs/cost/{experiment}/{method}_M{M}_N{N}.log",
+    benchmark:
+        "results/benchmarks/cost/{experiment}/{method}_M{M}_N{N}.tsv"
     conda:
         ENV
     threads: 1

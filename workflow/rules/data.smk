@@ -7,6 +7,8 @@ rule fetch_mnist:
         "results/data/mnist.md5",
     log:
         "results/logs/data/mnist.log",
+    benchmark:
+        "results/benchmarks/data/mnist.tsv"
     localrule: True  # the nodes of a cluster often reach no network
     conda:
         ENV

@@ -19,6 +19,8 @@ for label, figure in FIGURES.items():
             ),
         log:
             f"results/logs/figures/{label}.log",
+        benchmark:
+            f"results/benchmarks/figures/{label}.tsv"
         conda:
             ENV
         threads: 1

@@ -7,6 +7,8 @@ rule summarise_curve:
         "results/summary/{experiment}/{method}_M{M}_N{N}.nc",
     log:
         "results/logs/summary/{experiment}/{method}_M{M}_N{N}.log",
+    benchmark:
+        "results/benchmarks/summary/{experiment}/{method}_M{M}_N{N}.tsv"
     conda:
         ENV
     threads: 1
@@ -28,6 +30,8 @@ rule join_curves:
         "results/summary/{experiment}.nc",
     log:
         "results/logs/summary/{experiment}.log",
+    benchmark:
+        "results/benchmarks/summary/{experiment}.tsv"
     conda:
         ENV
     threads: 1

@@ -37,7 +37,7 @@ def write_json(content: Any, path: Path) -> None:
 def write_markdown(rows: Iterable[Row], speed: Mapping[str, Any], path: Path) -> None:
     rows = list(rows)
     lines = ["# The claims of the paper, judged by these results", "", f"{tally(rows)}.", ""]
-    lines += _markdown(
+    lines += markdown_table(
         ["#", "section", "claim", "verdict", "number", "95 % interval", "what was seen"],
         [
             [
@@ -48,7 +48,7 @@ def write_markdown(rows: Iterable[Row], speed: Mapping[str, Any], path: Path) ->
         ],
     )  # fmt: skip
     for heading, columns, table in (_how(rows), *speed_tables(speed)):
-        lines += ["", f"## {heading}", "", *_markdown(columns, table)]
+        lines += ["", f"## {heading}", "", *markdown_table(columns, table)]
     _write("\n".join(lines), path)
 
 
@@ -145,7 +145,7 @@ def plain(content: Any) -> Any:
     return int(content) if isinstance(content, np.integer) else content
 
 
-def _markdown(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> list[str]:
+def markdown_table(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> list[str]:
     cells = ([cell.replace("|", "\\|") for cell in line] for line in lines)
     head = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
     return head + [f"| {' | '.join(line)} |" for line in cells]

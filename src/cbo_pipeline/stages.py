@@ -1,0 +1,99 @@
+"""What every stage of the workflow took, from the files that Snakemake's ``benchmark`` leaves behind.
+
+A job has one thread, so its seconds are also those of the core that it held. A file is written when its job ends; the
+wall time of a stage is the time in which at least one of its jobs was running, so that a night between two
+parts of an interrupted workflow does not count. Of a run that was killed and went on, the last part is known.
+"""
+
+import csv
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+# Stages beside training, by what their files are called below results/benchmarks.
+STAGES = {
+    "data": "get MNIST",
+    "cost": "measure costs",
+    "summary": "summarise",
+    "figures": "draw the figures",
+    "checks": "check barycentres",
+    "claims": "judge the claims",
+    "settings": "record the settings",
+}
+COLUMNS = ("stage", "jobs", "wall time", "core hours", "longest job", "most memory")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job: what it was, when it ended, how long it took, and its peak of memory, if that is known."""
+
+    parts: tuple[str, ...]
+    end: float
+    seconds: float
+    megabytes: float | None
+
+    @property
+    def stage(self) -> str:
+        return STAGES.get(self.parts[0], f"train {self.parts[0]}")
+
+    @property
+    def curve(self) -> str:
+        return "/".join(self.parts[:2])
+
+
+def read(folder: Path) -> list[Job]:
+    """All jobs of which there is a benchmark below the folder."""
+    jobs = []
+    for path in sorted(folder.rglob("*.tsv")):
+        with path.open(newline="") as file:
+            row = next(csv.DictReader(file, delimiter="\t"))
+        memory = None if row["max_rss"] in ("-", "NA") else float(row["max_rss"])
+        parts = path.relative_to(folder).with_suffix("").parts
+        jobs.append(Job(parts, path.stat().st_mtime, float(row["s"]), memory))
+    return jobs
+
+
+def wall_seconds(jobs: Iterable[Job]) -> float:
+    """The time in which at least one of the jobs was running."""
+    total, until = 0.0, float("-inf")
+    for job in sorted(jobs, key=lambda job: job.end - job.seconds):
+        total += max(0.0, job.end - max(until, job.end - job.seconds))
+        until = max(until, job.end)
+    return total
+
+
+def core_hours(jobs: Iterable[Job]) -> float:
+    return sum(job.seconds for job in jobs) / 3600
+
+
+def table(jobs: Sequence[Job], name: Callable[[Job], str]) -> list[list[str]]:
+    """One line for every group of jobs that share a name, under COLUMNS; training comes first, then all together."""
+    order = list(STAGES)
+    groups: dict[str, list[Job]] = {}
+    for job in sorted(jobs, key=lambda job: order.index(job.parts[0]) if job.parts[0] in order else -1):
+        groups.setdefault(name(job), []).append(job)
+    return [_line(group, members) for group, members in [*groups.items(), ("all", list(jobs))]]
+
+
+def _line(name: str, jobs: Sequence[Job]) -> list[str]:
+    memory = [job.megabytes for job in jobs if job.megabytes is not None]
+    return [
+        name,
+        str(len(jobs)),
+        span(wall_seconds(jobs)),
+        f"{core_hours(jobs):.3f}",
+        span(max(job.seconds for job in jobs)),
+        f"{max(memory):.0f} MB" if memory else "unknown",
+    ]
+
+
+def span(seconds: float) -> str:
+    """A time in words.
+
+    >>> span(4.2), span(200), span(8000)
+    ('4.2 s', '3 min 20 s', '2 h 13 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes = round(seconds) // 60
+    return f"{minutes} min {round(seconds) % 60} s" if seconds < 3600 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,171 @@
+"""What ``make publish`` makes of results: from a real tiny run, with figures that are stand-ins."""
+
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from cbo_pipeline import claims, figures, publish, stages, trajectory
+from cbo_pipeline.claims import files, pages, speed
+from cbo_pipeline.cli import main
+from cbo_pipeline.errors import UserError
+from tiny import ROOT
+
+PAGE = f"# A page\n\nbefore\n{publish.BEGIN}\nof old\n{publish.END}\nafter\n"
+
+
+@pytest.fixture(scope="module")
+def project(reference, tmp_path_factory):
+    """A folder with results and a README, as a checkout has them after ``make paper``."""
+    folder = tmp_path_factory.mktemp("project")
+    results = folder / "results"
+    for part in ("summary", "benchmarks"):
+        shutil.copytree(reference / "results" / part, results / part, copy_function=shutil.copy2)
+    (results / "figures").mkdir()
+    for label in figures.FIGURES:
+        (results / "figures" / f"{label}.png").write_bytes(label.encode())
+    evidence = files.read([results / "summary" / "sine.nc"])
+    rows, measured = claims.judge_all(evidence), speed.speed(evidence)
+    pages.write_json(rows, results / "claims.json")
+    pages.write_json(measured, results / "speed.json")
+    pages.write_markdown(rows, measured, results / "claims.md")
+    (folder / "README.md").write_text(PAGE)
+    options = ["--results", results, "--output", folder / "docs/reproduction", "--readme", folder / "README.md"]
+    assert main(["publish", *map(str, options)]) == 0
+    return folder
+
+
+def test_figures_verdicts_and_summaries_are_there(project):
+    output = project / "docs" / "reproduction"
+    assert {p.stem for p in (output / "figures").glob("*.png")} == set(figures.FIGURES)
+    assert [p.name for p in (output / "summary").iterdir()] == ["sine.nc"]
+    for name in ("claims.md", "claims.json", "speed.json"):
+        assert (output / name).read_bytes() == (project / "results" / name).read_bytes()
+
+
+def test_the_page_tells_machine_versions_commit_and_the_cost_of_every_stage(project):
+    page = (project / "docs" / "reproduction" / "README.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE))
+    assert rows["cbo_pipeline"]
+    assert rows["machine"]
+    assert re.match(r"[0-9a-f]{12}|unknown", rows["commit"])
+    summary = trajectory.read(project / "results" / "summary" / "sine.nc")
+    assert {k: rows[k] for k in ("numpy", "python")} == {
+        k: v for k, v in json.loads(summary.attrs["versions"]).items() if k in ("numpy", "python")
+    }
+    stage = dict(re.findall(r"^\| ([^|]+) \| (\d+) \|", page, re.MULTILINE))
+    # Two methods of two seeds; their two summaries and the joint one.
+    assert (stage["train sine"], stage["summarise"], stage["sine/cbo"]) == ("4", "3", "2")
+    for link in re.findall(r"\]\(([^)#]+)\)", page):
+        assert link == "../reproduction.md" or (project / "docs" / "reproduction" / link).is_file(), link
+
+
+def test_the_readme_shows_verdicts_and_the_papers_figures_and_keeps_the_rest(project):
+    text = (project / "README.md").read_text(encoding="utf-8")
+    assert text.startswith("# A page\n\nbefore\n")
+    assert text.endswith("after\n")
+    assert "of old" not in text
+    for claim in claims.CLAIMS:
+        assert re.search(rf"^\| {claim.id} \| {re.escape(claim.claim)} \| . [a-z ]+ \|$", text, re.MULTILINE)
+    links = re.findall(r"\]\(([^)#]+)\)", text)
+    assert all((project / link).is_file() for link in links)
+    shown = {link for link in links if link.endswith(".png")}
+    paper = {f.label for f in figures.FIGURES.values() if f.category == "The paper"}
+    assert shown == {f"docs/reproduction/figures/{label}.png" for label in paper}
+    assert re.search(r"\b0 of the \d+ curves of config.yaml", text)  # tiny results do not pass for the paper's
+
+
+def test_a_published_summary_is_the_summary_to_six_digits(project):
+    whole = trajectory.read(project / "results" / "summary" / "sine.nc")
+    lean = trajectory.read(project / "docs" / "reproduction" / "summary" / "sine.nc", "summary")
+    assert {"risk", "risk_over_seeds", "variance", "prediction", "settings"} <= set(lean)
+    assert "variance_over_seeds" not in lean
+    for name in lean.data_vars:
+        if whole[name].dtype.kind == "f":
+            np.testing.assert_allclose(lean[name], whole[name], rtol=1e-6, atol=0)
+            assert lean[name].dtype == whole[name].dtype
+    np.testing.assert_array_equal(lean["variance"], whole["variance"])
+
+
+def test_rounding_keeps_what_is_not_finite_and_what_is_tiny():
+    x = np.array([0.0, np.inf, -np.inf, np.nan, 1e-300, -2.0, 1 / 3])
+    np.testing.assert_allclose(publish.rounded(x), x, rtol=1e-6, atol=0)
+    assert publish.rounded(x)[-1] != x[-1]
+
+
+def test_it_can_be_made_again_but_deletes_nothing_of_others(project, tmp_path):
+    shutil.copytree(project, tmp_path / "copy")
+    results, output = tmp_path / "copy" / "results", tmp_path / "copy" / "docs" / "reproduction"
+    (output / "figures" / "old.png").touch()
+    publish.publish(results, output)
+    assert not (output / "figures" / "old.png").exists()
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "thesis.tex").touch()
+    with pytest.raises(UserError, match="not made by publish"):
+        publish.publish(results, foreign)
+    assert (foreign / "thesis.tex").exists()
+
+
+def test_a_readme_without_a_place_for_it_is_refused_before_anything_is_made(project, tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text("nothing here")
+    with pytest.raises(UserError, match="has no part between"):
+        publish.publish(project / "results", tmp_path / "out", readme)
+    assert not (tmp_path / "out").exists()
+    assert readme.read_text() == "nothing here"
+
+
+def test_the_projects_readme_has_a_place_for_it():
+    assert publish._part_of(ROOT / "README.md")
+
+
+def test_results_of_the_whole_config_are_recognised():
+    """Summaries that hold every curve of config.yaml, with all its seeds."""
+    import xarray as xr
+
+    from cbo_pipeline.settings import RunName, load_config, resolve, runs
+
+    config = load_config()
+    curves: dict[str, dict[str, int]] = {}
+    for name in runs(config):
+        text = resolve(config, RunName(name.experiment, name.method, name.M, name.N, 0)).json
+        of = curves.setdefault(name.experiment, {})
+        of[text] = of.get(text, 0) + 1
+    summaries = {
+        experiment: xr.Dataset(
+            {
+                "risk": (
+                    ("curve", "seed", "epoch"),
+                    [[[0.0 if s < n else np.nan] for s in range(max(of.values()))] for n in of.values()],
+                ),
+                "settings": ("curve", list(of)),
+            },
+            coords={"curve": [str(i) for i in range(len(of))]},
+        )
+        for experiment, of in curves.items()
+    }
+    assert publish.coverage(summaries).startswith("All of config.yaml")
+    del summaries["mnist"]
+    assert not publish.coverage(summaries).startswith("All")
+
+
+def job(end, seconds, *parts):
+    return stages.Job(parts or ("sine", "cbo", "x"), end, seconds, None)
+
+
+def test_wall_time_counts_parallel_jobs_once_and_no_pauses():
+    jobs = [job(10, 10), job(12, 5), job(9, 1), job(100, 3)]
+    assert stages.wall_seconds(jobs) == 12 + 3
+    assert stages.core_hours(jobs) == pytest.approx(19 / 3600)
+    assert stages.wall_seconds([]) == 0
+
+
+def test_every_rule_that_runs_a_command_has_a_benchmark_of_a_known_stage():
+    for path in (ROOT / "workflow/rules").glob("*.smk"):
+        for rule in re.split(r"^\s*(?=rule\b|use rule )", path.read_text(), flags=re.MULTILINE):
+            if re.search(r"^\s+shell:", rule, re.MULTILINE):
+                (place,) = re.findall(r'benchmark:\n\s+f?"results/benchmarks/([^/".]+)', rule)
+                assert place in stages.STAGES or place == "{experiment}", rule
