@@ -14,6 +14,7 @@ PLUMBING = {
     "driver_lock",
     "errors",
     "files",
+    "kernel_cache",
     "memory",
     "plugins",
     "progress",
