@@ -122,6 +122,7 @@ def test_a_mistake_gets_one_clear_line(folder, capsys, command, words, record_pr
 PARSED = [
     [],
     ["fly"],
+    ["trian"],
     ["train"],
     ["train", "--seed", "one", "--output", "x"],
     ["train", "--width", "1.5", "--output", "x"],
@@ -136,9 +137,9 @@ PARSED = [
 def test_what_the_parser_refuses_ends_with_one_line(capsys, command, record_property):
     code, said = answer(capsys, command)
     assert code == 2
-    assert said.startswith("usage: cbo-pipeline")
-    assert said.splitlines()[-1].startswith("cbo-pipeline")
-    assert "Traceback" not in said
+    assert said.startswith("cbo-pipeline: ")
+    assert said.endswith("--help)\n")
+    assert said.count("\n") == 1, said
     record_property("refused", "a wrong command line")
 
 
@@ -156,7 +157,7 @@ def test_every_assignment_is_refused_in_one_line_or_runs(capsys, tmp_path_factor
     assert code in (0, 2)
     assert output.exists() == (code == 0)
     assert "Traceback" not in said
-    if code == 2 and not said.startswith("usage: "):
+    if code == 2:
         assert said.startswith("cbo-pipeline: ")
         assert said.count("\n") == 1, said
 

@@ -5,7 +5,10 @@ Heavy modules are imported inside the commands that use them.
 
 import argparse
 import contextlib
+import difflib
 import os
+import re
+import shlex
 import sys
 import warnings
 from pathlib import Path
@@ -19,12 +22,33 @@ ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUM
 DESCRIPTION = """\
 Reproduce "Mean-Field Model for Two-Layer Neural Networks Trained with Consensus-Based Optimization".
 
-The whole paper, or one figure of it, is made by Snakemake:
+The whole paper, or one figure of it, is made by Snakemake, in a checkout:
   snakemake --cores 8                    everything
   snakemake --cores 8 fig2               one figure
-The commands below are its stages; `train` is also pleasant by hand:
+A single run, and a look at it:
   cbo-pipeline train --experiment sine --method cbo --seed 0 --output run.nc
+  cbo-pipeline show run.nc
 """
+# The commands in the order of the help, by what they are for.
+GROUPS = {
+    "by hand": ("train", "show", "check", "fetch-mnist", "completion"),
+    "stages of the workflow": (
+        "cost", "summarise", "join", "figure", "check-barycentres", "claims", "record",
+    ),
+    "documentation": ("publish", "reference"),
+}  # fmt: skip
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that answers a mistake in one line, with what may have been meant."""
+
+    def error(self, message: str):
+        unknown = re.match(r"argument COMMAND: invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if unknown:
+            close = difflib.get_close_matches(unknown[1], re.findall(r"[a-z-]+", unknown[2]), 1)
+            message = f"no command {unknown[1]!r}" + (f"; did you mean {close[0]}?" if close else "")
+        message = message.replace("the following arguments are required: ", "missing: ")
+        self.exit(2, f"cbo-pipeline: {' '.join(message.split())} (see {self.prog} --help)\n")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -58,13 +82,16 @@ def _show_warning(message, category, filename, lineno, file=None, line=None) -> 
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="cbo-pipeline", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    parser = Parser(
+        prog="cbo-pipeline",
+        usage="cbo-pipeline COMMAND [options]; cbo-pipeline COMMAND --help explains one",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {cbo_pipeline.__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", prog="cbo-pipeline", help=argparse.SUPPRESS)
 
-    train = commands.add_parser("train", help="train one network ensemble and store its trajectory")
+    train = _command(commands, "train", "train one network ensemble and store its trajectory")
     _add_run_options(train)
     train.add_argument("--output", required=True, type=Path, help="the NetCDF file to write")
     train.add_argument(
@@ -80,9 +107,10 @@ def _parser() -> argparse.ArgumentParser:
         metavar="S",
         help="time between checkpoints (default 60)",
     )
+    train.epilog = "Ctrl-C leaves a checkpoint, from which the same command goes on to the same bytes."
     train.set_defaults(command=_train)
 
-    cost = commands.add_parser("cost", help="measure memory and time of a run, on a few of its iterations")
+    cost = _command(commands, "cost", "measure memory and time of a run, on a few of its iterations")
     _add_run_options(cost)
     cost.add_argument("--output", required=True, type=Path, help="the JSON file to write")
     cost.add_argument(
@@ -90,17 +118,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     cost.set_defaults(command=_cost)
 
-    summarise = commands.add_parser("summarise", help="gather the runs of one curve (a method at one M and N)")
+    summarise = _command(commands, "summarise", "gather the runs of one curve (a method at one M and N)")
     summarise.add_argument("runs", nargs="+", type=Path, help="trajectories that differ in their seed alone")
-    summarise.add_argument("--output", required=True, type=Path)
+    summarise.add_argument("--output", required=True, type=Path, help="the NetCDF file to write")
     summarise.set_defaults(command=_summarise)
 
-    join = commands.add_parser("join", help="join the curves of one experiment into one summary")
+    join = _command(commands, "join", "join the curves of one experiment into one summary")
     join.add_argument("summaries", nargs="+", type=Path, help="summaries of single curves")
-    join.add_argument("--output", required=True, type=Path)
+    join.add_argument("--output", required=True, type=Path, help="the NetCDF file to write")
     join.set_defaults(command=_join)
 
-    figure = commands.add_parser("figure", help="draw one figure of the paper")
+    figure = _command(commands, "figure", "draw one figure of the paper")
     figure.add_argument("label", help="the figure's label, such as sine_training")
     figure.add_argument("summaries", nargs="*", type=Path, help="summaries of the curves that it shows")
     figure.add_argument(
@@ -109,11 +137,11 @@ def _parser() -> argparse.ArgumentParser:
     figure.add_argument("--output", required=True, nargs="+", type=Path, help="files to write (.pdf, .png)")
     figure.set_defaults(command=_figure)
 
-    check = commands.add_parser("check-barycentres", help="check Proposition 2 on small ensembles")
+    check = _command(commands, "check-barycentres", "check Proposition 2 on small ensembles")
     check.add_argument("--output", required=True, type=Path, help="the JSON file to write")
     check.set_defaults(command=_check_barycentres)
 
-    claims = commands.add_parser("claims", help="judge the claims of the paper by summaries, costs and checks")
+    claims = _command(commands, "claims", "judge the claims of the paper by summaries, costs and checks")
     claims.add_argument("evidence", nargs="+", type=Path, help="summaries (.nc), costs and checks (.json)")
     for name, what in (
         ("json", "the verdicts as data"),
@@ -124,12 +152,12 @@ def _parser() -> argparse.ArgumentParser:
         claims.add_argument(f"--{name}", type=Path, metavar="FILE", help=what)
     claims.set_defaults(command=_claims)
 
-    record = commands.add_parser("record", help="write versions and config as a page of the report")
+    record = _command(commands, "record", "write versions and config as a page of the report")
     record.add_argument("--settings", required=True, metavar="JSON", help="the whole config")
     record.add_argument("--output", required=True, type=Path, help="the HTML file to write")
     record.set_defaults(command=_record)
 
-    fetch = commands.add_parser("fetch-mnist", help="get the files of MNIST, and check those that are there")
+    fetch = _command(commands, "fetch-mnist", "get the files of MNIST, and check those that are there")
     fetch.add_argument(
         "--data-dir",
         type=Path,
@@ -146,26 +174,35 @@ def _parser() -> argparse.ArgumentParser:
     fetch.add_argument("--output", type=Path, metavar="FILE", help="write what was checked, as md5sum does")
     fetch.set_defaults(command=_fetch_mnist)
 
-    show = commands.add_parser("show", help="print a run or a summary as a short table and a small plot")
-    show.add_argument("file", type=Path, help="a trajectory or a summary")
+    show = _command(commands, "show", "print a run, a summary, costs or verdicts as a short table, and a small plot")
+    show.add_argument("file", type=Path, help="a trajectory or a summary (.nc), a cost or claims.json")
     show.set_defaults(command=_show)
 
-    publish = commands.add_parser("publish", help="gather figures, verdicts, summaries and costs in one folder")
+    publish = _command(commands, "publish", "gather figures, verdicts, summaries and costs in one folder")
     publish.add_argument("--results", type=Path, default=Path("results"), help="folder of results (default: results)")
     publish.add_argument("--output", required=True, type=Path, help="folder to fill; what it holds is replaced")
     publish.add_argument("--readme", type=Path, metavar="FILE", help="page whose part on the results is made anew")
     publish.set_defaults(command=_publish)
 
-    reference = commands.add_parser("reference", help="print the reference of all settings as Markdown")
+    reference = _command(commands, "reference", "print the reference of all settings as Markdown")
     reference.set_defaults(command=_reference)
 
-    completion = commands.add_parser("completion", help='completion for bash: eval "$(cbo-pipeline completion)"')
+    completion = _command(commands, "completion", 'completion for bash: eval "$(cbo-pipeline completion)"')
     completion.set_defaults(command=_completion)
 
-    check = commands.add_parser("check", help="check a config and count its runs")
+    check = _command(commands, "check", "check a config and count its runs")
     check.add_argument("--config", action="append", default=[], metavar="FILE", help="settings laid over config.yaml")
     check.set_defaults(command=_check)
+    parser.epilog = "\n".join(
+        line
+        for group, names in GROUPS.items()
+        for line in (f"{group}:", *(f"  {name:18} {commands.choices[name].description}" for name in names), "")
+    )
     return parser
+
+
+def _command(commands, name: str, what: str) -> argparse.ArgumentParser:
+    return commands.add_parser(name, description=what)
 
 
 def _add_run_options(command: argparse.ArgumentParser) -> None:
@@ -225,6 +262,8 @@ def _train(options) -> int:
     with contextlib.suppress(OSError):
         kept.unlink(missing_ok=True)
     print(_result(run, history, options.output), file=sys.stderr)
+    if sys.stderr.isatty():
+        print(f"To look at it: cbo-pipeline show {shlex.quote(str(options.output))}", file=sys.stderr)
     return 0
 
 
@@ -242,7 +281,7 @@ def _run_of(options):
     if options.settings is not None:
         return Run.from_json(options.settings)
     if options.experiment is None or options.method is None:
-        raise ConfigError("--experiment and --method are needed (or --settings)")
+        raise ConfigError("--experiment and --method are needed, such as --experiment sine --method cbo")
     config = load_config(*options.config)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about experiments that are not asked for
@@ -378,23 +417,9 @@ def _reference(options) -> int:
 
 
 def _completion(options) -> int:
-    """A bash function that completes commands and options; made from the parser, so it is never behind."""
-    (commands,) = (a.choices for a in _parser()._actions if isinstance(a, argparse._SubParsersAction))
-    cases = "".join(
-        f"    {name}) words='{' '.join(o for a in parser._actions for o in a.option_strings)}' ;;\n"
-        for name, parser in commands.items()
-    )
-    print(
-        "_cbo_pipeline() {\n"
-        '  local current="${COMP_WORDS[COMP_CWORD]}" words\n'
-        '  case "${COMP_WORDS[1]}" in\n'
-        f"{cases}    *) words='{' '.join(commands)} --help --version' ;;\n"
-        "  esac\n"
-        '  [ "$COMP_CWORD" -eq 1 ] && words=\'' + " ".join(commands) + " --help --version'\n"
-        '  COMPREPLY=($(compgen -W "$words" -- "$current"))\n'
-        "}\n"
-        "complete -o default -F _cbo_pipeline cbo-pipeline"
-    )
+    from cbo_pipeline import completion
+
+    print(completion.script(_parser()))
     return 0
 
 

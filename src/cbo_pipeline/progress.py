@@ -1,5 +1,6 @@
 """What a person sees while a run trains: a bar on a terminal, now and then a plain line in a log."""
 
+import shutil
 import sys
 import time
 from typing import TextIO
@@ -27,12 +28,12 @@ class Progress:
         if self.terminal:
             if now - self.shown < 0.1 and epoch < self.epochs:
                 return
-            full = WIDTH * epoch // self.epochs
-            bar = "█" * full + "░" * (WIDTH - full)
-            state = f"{epoch}/{self.epochs}  {rate:.3g} epochs/s  risk {risk:.2e}  {_span(left)} left"
+            ended = epoch == self.epochs
+            time_shown = f"{_span(now - self.started)} in all" if ended else f"{_span(left)} left"
+            state = f"{epoch}/{self.epochs}  {rate:.3g} epochs/s  risk {risk:.2e}  {time_shown}"
             print(
-                f"\r{self.name} {bar} {state}\033[K",
-                end="\n" if epoch == self.epochs else "",
+                f"\r{_fitted(self.name, epoch / self.epochs, state)}\033[K",
+                end="\n" if ended else "",
                 file=self.stream,
                 flush=True,
             )
@@ -41,6 +42,15 @@ class Progress:
             self.tenth = 10 * epoch // self.epochs
             line = f"{self.name}: epoch {epoch}/{self.epochs}, risk {risk:.3e}, {rate:.3g} epochs/s"
             print(line, file=self.stream, flush=True)
+
+
+def _fitted(name: str, share: float, state: str) -> str:
+    """Name, bar and state in one line of the terminal: a longer one would not be overwritten but repeated."""
+    columns = shutil.get_terminal_size().columns - 1
+    width = min(WIDTH, columns - len(name) - len(state) - 2)
+    full = int(width * share)
+    bar = f" {'█' * full}{'░' * (width - full)}" if width > 2 else ""
+    return f"{name}{bar} {state}"[:columns]
 
 
 def _span(seconds: float) -> str:

@@ -1,35 +1,65 @@
-"""A run or a summary in the terminal: a short table and a small plot."""
+"""A file of results in the terminal: a short table, and a small plot where there are curves."""
 
 import json
+import textwrap
 from pathlib import Path
+from string import ascii_letters
 
 import numpy as np
 import xarray as xr
 
 from cbo_pipeline import trajectory
+from cbo_pipeline.claims import pages
+from cbo_pipeline.errors import FileRefused
 
 WIDTH, HEIGHT = 60, 12
 # A character of braille is a grid of four rows and two columns of dots; the bit of each dot.
 DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
+# What is told of a measured cost: the key, its unit, and by what it is divided.
+COSTS = (
+    ("seconds_per_iteration", "ms an iteration", 1e-3),
+    ("seconds_per_epoch", "s an epoch", 1.0),
+    ("state_bytes", "MB kept between iterations", 1e6),
+    ("peak_bytes", "MB more at the peak", 1e6),
+)
 
 
 def text(path: str | Path) -> str:
     """What ``cbo-pipeline show`` prints for a file of results."""
+    if Path(path).suffix == ".json":
+        return _json(Path(path))
     data = trajectory.read(path)
     return _run(data) if data.attrs["kind"] == "run" else _summary(data)
+
+
+def _json(path: Path) -> str:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(content, list):
+            rows = [(row["id"], pages.MARKS[row["verdict"]], row["verdict"], row["claim"]) for row in content]
+            return "\n".join([pages.tally(content), "", *(f"{i:>3} {m} {v:24} {claim}" for i, m, v, claim in rows)])
+        title = f"Cost of {content['experiment']}/{content['method']}, M = {content['M']}, N = {content['N']}"
+        return "\n".join([title, *(f"{content[key] / scale:12.4g} {unit}" for key, unit, scale in COSTS)])
+    except OSError as error:
+        raise FileRefused(f"{path}: cannot be read ({error.strerror or error})") from None
+    except (ValueError, KeyError, TypeError):
+        raise FileRefused(f"{path}: neither verdicts nor a cost of this pipeline") from None
 
 
 def _run(data: xr.Dataset) -> str:
     settings = json.loads(data.attrs["settings"])["settings"]
     risk = _over_tasks(data["risk"])
-    rows = [("epoch", "risk", "particles' best", "variance")]
+    series = {"risk": risk, "particles' best": data["risk_min"], "variance": data["variance"]}
+    if "accuracy" in data:
+        series["accuracy"] = data["accuracy"]
+    rows = [("epoch", *series)]
     for epoch in _some(data["epoch"].values):
-        at = data.sel(epoch=epoch)
-        rows.append(
-            (str(epoch), *(f"{float(v):.3e}" for v in (risk.sel(epoch=epoch), at["risk_min"], at["variance"])))
-        )
+        rows.append((str(epoch), *(f"{float(values.sel(epoch=epoch)):.3e}" for values in series.values())))
     diverged = data["epoch"].values[data["diverged"].values == 1]
-    lines = [data.attrs["title"], ", ".join(f"{k} {v}" for k, v in settings.items()), "", *_table(rows)]
+    told = textwrap.wrap(", ".join(f"{k} {v}" for k, v in settings.items()), 78)
+    lines = [data.attrs["title"], *(f"  {line}" for line in told), "", *_table(rows)]
+    if "task" in data["risk"].dims:
+        lines.append(f"risk: median of the {data.sizes['task']} tasks")
     if diverged.size:
         lines.append(f"no particle has a finite risk from epoch {diverged[0]} on")
     return "\n".join([*lines, "", *_plot(data["epoch"].values, {"risk": risk.values})])
@@ -37,14 +67,16 @@ def _run(data: xr.Dataset) -> str:
 
 def _summary(data: xr.Dataset) -> str:
     median = data["risk_over_seeds"].sel(statistic="median")
-    rows = [("curve", "seeds", "epochs", "median risk", "q25", "q75")]
-    for curve in data["curve"].values:
+    names = [str(curve) for curve in data["curve"].values]
+    letters = dict(zip(names, ascii_letters, strict=False))
+    rows = [("", "curve", "seeds", "epochs", "median risk", "q25", "q75")]
+    for curve in names:
         at = data.sel(curve=curve)
         last = int(np.flatnonzero(median.sel(curve=curve).notnull().values)[-1])
         values = at["risk_over_seeds"].isel(epoch=last).sel(statistic=["median", "q25", "q75"]).values
-        seeds = int(at["risk"].isel(epoch=0).notnull().sum())
-        rows.append((str(curve), str(seeds), str(data["epoch"].values[last]), *(f"{v:.3e}" for v in values)))
-    curves = {str(c): median.sel(curve=c).values for c in data["curve"].values[:4]}
+        seeds, epochs = int(at["risk"].isel(epoch=0).notnull().sum()), data["epoch"].values[last]
+        rows.append((letters.get(curve, ""), curve, str(seeds), str(epochs), *(f"{v:.3e}" for v in values)))
+    curves = {letter: median.sel(curve=curve).values for curve, letter in letters.items()}
     return "\n".join([data.attrs["title"], "", *_table(rows), "", *_plot(data["epoch"].values, curves)])
 
 
@@ -55,32 +87,54 @@ def _over_tasks(risk: xr.DataArray) -> xr.DataArray:
 def _some(epochs: np.ndarray, count: int = 8) -> list[int]:
     """The first and last epoch, and some between them at even ratios."""
     between = np.geomspace(1, max(1, epochs[-1]), count - 1).round().astype(int)
-    return sorted({0, *between.tolist()})
+    return sorted({0, *between.tolist()} & set(epochs.tolist()))
 
 
 def _table(rows: list[tuple[str, ...]]) -> list[str]:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _plot(x: np.ndarray, curves: dict[str, np.ndarray]) -> list[str]:
-    """Curves against x, the vertical axis logarithmic, in braille."""
+    """Curves against x, the vertical axis logarithmic: one as a line in braille, several by their letters."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = {name: np.log10(np.where(values > 0, values, np.nan)) for name, values in curves.items()}
     finite = np.concatenate([v[np.isfinite(v)] for v in logs.values()])
     if not finite.size:
         return ["nothing finite to plot"]
     low, high = finite.min(), max(finite.max(), finite.min() + 1e-9)
+    share = {name: (high - values) / (high - low) for name, values in logs.items()}
+    lines = _line(x, *share.values()) if len(curves) == 1 else _letters(x, share)
+    labels = [f"{10**high:.1e}", *[""] * (HEIGHT - 2), f"{10**low:.1e}"]
+    last = str(x[-1])
+    axis = f"{'':9} 0{'epochs':^{WIDTH - 1 - len(last)}}{last}"
+    what = "risk" if len(curves) == 1 else "median risk"
+    body = [f"{label:>9} {line}".rstrip() for label, line in zip(labels, lines, strict=True)]
+    return [*body, axis, f"{'':9} {what}, log scale"]
+
+
+def _line(x: np.ndarray, share: np.ndarray) -> list[str]:
+    """One curve, its neighbouring points joined; ``share`` is 0 at the top and 1 at the bottom."""
     dots = np.zeros((4 * HEIGHT, 2 * WIDTH), bool)
-    for values in logs.values():
-        shown = np.isfinite(values)
-        column = (x[shown] / max(x[-1], 1) * (dots.shape[1] - 1)).astype(int)
-        row = ((high - values[shown]) / (high - low) * (dots.shape[0] - 1)).round().astype(int)
-        dots[row, column] = True
+    shown = np.isfinite(share)
+    column = x[shown] / max(x[-1], 1) * (dots.shape[1] - 1)
+    row = share[shown] * (dots.shape[0] - 1)
+    for i in range(max(1, len(row) - 1)):
+        j = min(i + 1, len(row) - 1)
+        steps = 1 + int(2 * max(abs(column[j] - column[i]), abs(row[j] - row[i])))
+        across, down = (np.linspace(v[i], v[j], steps).round().astype(int) for v in (column, row))
+        dots[down, across] = True
     cells = dots.reshape(HEIGHT, 4, WIDTH, 2)
     codes = 0x2800 + np.einsum("hawb,ab->hw", cells, DOTS)
-    lines = ["".join(map(chr, row)) for row in codes]
-    labels = [f"{10**high:.1e}", *[""] * (HEIGHT - 2), f"{10**low:.1e}"]
-    axis = f"{'':9} 0{'epochs':^{WIDTH - 2}}{x[-1]}"
-    names = f"{'':9} {', '.join(curves)} (log scale)"
-    return [f"{label:>9} {line}" for label, line in zip(labels, lines, strict=True)] + [axis, names]
+    return ["".join(map(chr, line)) for line in codes]
+
+
+def _letters(x: np.ndarray, curves: dict[str, np.ndarray]) -> list[str]:
+    """Several curves, each by its letter, once a column; where two meet the first is seen."""
+    canvas = np.full((HEIGHT, WIDTH), " ")
+    for letter, share in reversed(curves.items()):
+        shown = np.isfinite(share)
+        column = (x[shown] / max(x[-1], 1) * (WIDTH - 1)).round().astype(int)
+        for c in np.unique(column):
+            canvas[round(float(np.median(share[shown][column == c])) * (HEIGHT - 1)), c] = letter
+    return ["".join(line) for line in canvas]
