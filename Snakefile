@@ -8,6 +8,7 @@ configfile: f"{workflow.basedir}/config.yaml"
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/lock.smk"
+include: "workflow/rules/scheduler.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/cost.smk"
