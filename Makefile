@@ -1,4 +1,5 @@
 # What a newcomer types. Every target sets up what it needs, and does nothing when there is nothing to do.
+#   make setup    the environment in .venv, which all others make too
 #   make demo     the whole reproduction, small, in minutes: figures in demo/results/figures
 #   make paper    the whole reproduction at the paper's scale
 #   make report   one HTML page of the demo (make report OF=paper: of the paper)
@@ -11,11 +12,11 @@ VENV ?= .venv
 BIN := $(CURDIR)/$(VENV)/bin
 CORES ?= all
 
-.PHONY: demo paper report test lint faults bench publish rulegraph clean help
+.PHONY: setup demo paper report test lint faults bench publish rulegraph clean help
 .DEFAULT_GOAL := help
 
 help:
-	@sed -n '2,8s/^# *//p' Makefile
+	@sed -n '2,9s/^# *//p' Makefile
 
 # One stamp a set of packages: set-up runs again only when what is to be installed changes.
 $(VENV)/.workflow: pyproject.toml requirements.lock
@@ -26,6 +27,8 @@ $(VENV)/.workflow: pyproject.toml requirements.lock
 $(VENV)/.dev: $(VENV)/.workflow
 	"$(BIN)/python" -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[dev]"
 	touch $@
+
+setup: $(VENV)/.workflow
 
 # The demo and the paper share one copy of MNIST.
 demo paper: export CBO_DATA_DIR := $(or $(CBO_DATA_DIR),$(CURDIR)/data)

@@ -80,8 +80,16 @@ def test_reading_a_run_as_the_docs_say(tmp_path):
     command = [sys.executable, "-m", "cbo_pipeline", "train", "--experiment", "sine", "--method", "cbo"]
     command += ["--particles", "10", "--width", "6", "--set", "epochs=20", "snapshots=[0]", "--output", "run.nc"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-    code = blocks("docs/trajectories.md", "python")[0]
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
+    for step in (
+        ["summarise", "run.nc", "--output", "cbo.nc"],
+        ["join", "cbo.nc", "--output", "results/summary/sine.nc"],
+    ):
+        subprocess.run([sys.executable, "-m", "cbo_pipeline", *step], cwd=tmp_path, check=True, capture_output=True)
+    code = "\n".join(blocks("docs/trajectories.md", "python"))
+    drawing = {**os.environ, "MPLBACKEND": "Agg"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=drawing, check=True, capture_output=True, text=True
+    )
     printed = [float(v) for v in re.findall(r"-?\d+\.\d*(?:e[-+]?\d+)?", done.stdout.splitlines()[-1])]
     from cbo_pipeline import network, trajectory
 
@@ -91,6 +99,22 @@ def test_reading_a_run_as_the_docs_say(tmp_path):
 
     expected = network.evaluate(last, np.array([[0.0], [0.25], [0.5]]), 1 / 6)[0, :, 0]
     np.testing.assert_allclose(printed, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_every_variable_and_key_of_the_results_is_described(tmp_path):
+    """docs/trajectories.md against the names in the code, and against a cost that was measured."""
+    from cbo_pipeline import claims, cost, summarise, trajectory
+    from cbo_pipeline.claims.evidence import Evidence
+    from tiny import run_of
+
+    page = (ROOT / "docs/trajectories.md").read_text(encoding="utf-8")
+    run, summary, others = re.split(r"^## (?:A summary|Costs.*)$", page, flags=re.MULTILINE)
+    assert set(trajectory.LONG_NAMES) - {"epoch", "snapshot"} <= set(re.findall(r"`(\w+)`", run))
+    assert set(summarise.SERIES) <= set(re.findall(r"`(\w+)`", summary))
+    assert all(name in summary for name in summarise.STATISTICS)
+    named = set(re.findall(r"`(\w+)`", others))
+    assert set(cost.measure(run_of(), 0.0)) <= named
+    assert set(claims.judge_all(Evidence())[0]) <= named
 
 
 def test_the_layout_in_the_readme_is_there():

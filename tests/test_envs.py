@@ -37,6 +37,7 @@ def test_pins_are_match_specs_and_equal_the_lock(path):
             str(spec.version),
         )
         if name == "python":
+            assert re.fullmatch(r"=?3\.1[1-9](\.\*)?", version), line  # the package needs 3.11 or newer
             continue
         assert versions[PYPI_NAMES.get(name, name)] == re.sub(r"^=+|\.\*$", "", version), line
 
@@ -48,11 +49,19 @@ def test_channels(path):
     assert "strict" in path.read_text()
 
 
+def test_the_docs_say_what_was_not_exercised():
+    page = (ROOT / "docs/cluster.md").read_text(encoding="utf-8").split("## Conda")[1].split("\n## ")[0]
+    assert "never been installed" in page
+    for path in FILES:
+        assert f"envs/{path.name}" in page
+
+
 def test_every_rule_that_runs_a_command_has_its_environment():
     for path in (ROOT / "workflow/rules").glob("*.smk"):
-        for rule in re.split(r"^(?=rule |use rule )", path.read_text(), flags=re.MULTILINE):
+        # A rule may stand in a loop, indented.
+        for rule in re.split(r"^(?=\s*rule\b|use rule )", path.read_text(), flags=re.MULTILINE):
             if re.search(r"^\s+shell:", rule, re.MULTILINE):
-                assert re.search(r"^\s+conda:", rule, re.MULTILINE), f"{path.name}: {rule.splitlines()[0]}"
+                assert re.search(r"^\s+conda:\n\s+ENV$", rule, re.MULTILINE), f"{path.name}: {rule}"
 
 
 def test_the_jobs_environment_has_what_the_package_imports():
