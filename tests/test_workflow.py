@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from checkout import Checkout
+from tiny import ROOT, finish
 
 pytestmark = pytest.mark.workflow
 
@@ -128,3 +129,15 @@ def test_a_bad_config_stops_before_any_job(tmp_path):
     output = checkout.snakemake("--cores", "1", "fig2", ok=False)
     assert "experiments.sine.epochs: '1e1' is text, not an integer" in output
     assert not (checkout.work / "results").exists()
+
+
+@pytest.mark.parametrize(("option", "kept"), [([], "None"), (["--max-jobs-per-timespan", "50/1m"], "JobRateLimiter")])
+def test_the_scheduler_does_not_look_again_every_second(tmp_path, option, kept):
+    """See workflow/rules/scheduler.smk; a limit that the user sets is kept."""
+    text = f'include: "{ROOT}/workflow/rules/scheduler.smk"\n'
+    text += "rule all:\n    output:\n        touch('done')\n"
+    text += "onsuccess:\n    print('limiter:', type(workflow.scheduler.job_rate_limiter).__name__)\n"
+    (tmp_path / "Snakefile").write_text(text)
+    done = finish([sys.executable, "-m", "snakemake", "--cores", "1", *option], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"limiter: {kept}" in done.stdout.replace("NoneType", "None")
