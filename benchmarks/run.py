@@ -1,15 +1,21 @@
-"""All benchmarks, one after another: ``make bench``. Writes results.json, results.md and results.png here."""
+"""All benchmarks, one after another: ``make bench``.
+
+Writes results.json, results.md, results.png and growth.png here, and the tables of docs/performance.md.
+"""
 
 import json
 import platform
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-from timing import amount, line
+import tables
+from timing import line
 
 HERE = Path(__file__).parent
-SCRIPTS = ("bench_sine", "bench_multi_task", "bench_ot", "bench_mnist", "bench_startup")
+PAGE = HERE.parent / "docs" / "performance.md"
+SCRIPTS = ("bench_sine", "bench_multi_task", "bench_ot", "bench_mnist", "bench_startup", "limits", "growth", "paper")
 
 
 def processor() -> str:
@@ -23,31 +29,27 @@ def processor() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def measured() -> list[dict]:
-    """The rows of all scripts; each runs in a process of its own."""
-    rows = []
-    for script in SCRIPTS:
-        print(f"{script} ...", flush=True)
-        command = [sys.executable, str(HERE / f"{script}.py"), "--json"]
-        done = subprocess.run(command, cwd=HERE, check=True, stdout=subprocess.PIPE, text=True)
-        found = [json.loads(text) for text in done.stdout.splitlines() if text.startswith("{")]
-        for row in found:
-            print("  " + line(row), flush=True)
-        rows += found
+def measured(script: str, *options: str) -> list[dict]:
+    """The rows of one script, which runs in a process of its own."""
+    print(f"{script} ...", flush=True)
+    command = [sys.executable, str(HERE / f"{script}.py"), "--json", *options]
+    done = subprocess.run(command, cwd=HERE, check=True, stdout=subprocess.PIPE, text=True)
+    rows = [json.loads(text) for text in done.stdout.splitlines() if text.startswith("{")]
+    for row in rows:
+        print("  " + (line(row) if row["kind"] == "comparison" else json.dumps(row)), flush=True)
     return rows
 
 
-def table(rows: list[dict], machine: str) -> str:
-    """The rows as Markdown."""
-    head = ["what", "against", "ours", "theirs", "ratio", "to reach", ""]
-    lines = [" | ".join(head), " | ".join("---" for _ in head)]
-    for row in rows:
-        goal = "" if row["goal"] is None else f"{row['sense']} {row['goal']:g}"
-        verdict = {None: "", True: "reached", False: "**not reached**"}[row["reached"]]
-        numbers = [amount(row["ours"], row["unit"]), amount(row["theirs"], row["unit"]), f"{row['ratio']:.3g}"]
-        lines.append(" | ".join([row["what"], row["against"], *numbers, goal, verdict]))
-    body = "".join(f"| {text} |\n" for text in lines)
-    return f"Measured by `make bench` on {machine}, one thread, the best of several turns.\n\n{body}"
+def all_measured() -> list[dict]:
+    """All rows; the estimates for larger papers take the exponents that were found before."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for script in SCRIPTS:
+            exponents = {row["series"]: row["exponent"] for row in rows if row["kind"] == "growth"}
+            file = Path(folder) / "exponents.json"
+            file.write_text(json.dumps(exponents))
+            rows += measured(script, *(["--exponents", str(file)] if script == "paper" else []))
+    return rows
 
 
 def plot(rows: list[dict], path: Path) -> None:
@@ -57,26 +59,44 @@ def plot(rows: list[dict], path: Path) -> None:
     with style.applied():
         from matplotlib import pyplot as plt
 
-        shown = [row for row in rows if row["goal"] is not None]
+        shown = [row for row in rows if row["kind"] == "comparison" and row["goal"] is not None]
         figure, axes = plt.subplots(figsize=(2 * style.COLUMN, 0.35 * len(shown) + 0.8))
         # Always "further right is better": how many times better than the goal.
         gains = [r["ratio"] / r["goal"] if r["sense"] == "at least" else r["goal"] / r["ratio"] for r in shown]
         axes.barh(range(len(shown)), gains, color=[style.BLUE if g >= 1 else style.RED for g in gains])
         axes.axvline(1.0, color=style.BLACK, linewidth=0.8)
+        for place, (row, gain) in enumerate(zip(shown, gains, strict=True)):
+            text = f"{row['ratio']:.3g} ({row['sense']} {row['goal']:g})"
+            axes.annotate(text, (gain, place), (3, 0), textcoords="offset points", va="center", fontsize=6)
         labels = [f"{r['what']}\nagainst {r['against']}" for r in shown]
         axes.set_yticks(range(len(shown)), labels, fontsize=6)
+        axes.margins(x=0.2)
         axes.invert_yaxis()
-        axes.set_xlabel("times better than the goal")
+        axes.grid(False, axis="y")
+        axes.set_xlabel("times better than the goal (line: the goal)")
         style.save(figure, [path])
 
 
-def main() -> None:
-    rows = measured()
-    machine = f"{processor()}, Python {platform.python_version()}"
-    (HERE / "results.json").write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
-    (HERE / "results.md").write_text(table(rows, machine))
+def publish(found: dict) -> None:
+    """Everything that is made of the results."""
+    import growth
+
+    rows = found["rows"]
+    (HERE / "results.md").write_text(tables.page(found), encoding="utf-8")
+    PAGE.write_text(tables.filled(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
     plot(rows, HERE / "results.png")
-    print(f"\n{table(rows, machine)}")
+    growth.plot(rows, HERE / "growth.png")
+
+
+def main() -> None:
+    """Measure and publish; with ``--publish``, publish what results.json holds already."""
+    file = HERE / "results.json"
+    if "--publish" not in sys.argv:
+        found = {"machine": f"{processor()}, Python {platform.python_version()}", "rows": all_measured()}
+        file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    found = json.loads(file.read_text(encoding="utf-8"))
+    publish(found)
+    print(f"\n{tables.page(found)}")
 
 
 if __name__ == "__main__":

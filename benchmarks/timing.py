@@ -1,4 +1,4 @@
-"""What the benchmarks share: one thread, forms that take turns, rows of the table. Import it before numpy."""
+"""What the benchmarks share: one thread, forms that take turns, rows of the tables. Import it before numpy."""
 
 import dataclasses
 import json
@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[_name] = "1"
@@ -39,31 +40,82 @@ class Row:
         return self.ratio >= self.goal if self.sense == "at least" else self.ratio <= self.goal
 
 
-def take_turns(forms: dict[str, Callable[[], object]], rounds: int = 7, seconds: float = 0.3) -> dict[str, float]:
+def take_turns(
+    forms: dict[str, Callable[[], object]],
+    rounds: int = 7,
+    seconds: float = 0.3,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, float]:
     """The shortest time of each form in seconds. The forms take turns, so that a busy machine meets all alike."""
     for form in forms.values():
         form()
     shortest = dict.fromkeys(forms, float("inf"))
     for _ in range(rounds):
         for name, form in forms.items():
-            until = time.perf_counter() + seconds
+            until = clock() + seconds
             while True:
-                start = time.perf_counter()
+                start = clock()
                 form()
-                end = time.perf_counter()
+                end = clock()
                 shortest[name] = min(shortest[name], end - start)
                 if end >= until:
                     break
     return shortest
 
 
+def iterations(training) -> Callable[[], object]:
+    """One iteration a call, as the training loop does it: new minibatch, look, move. Nothing is recorded."""
+    from cbo_pipeline.methods.base import Clock
+
+    batches, count = training._batches(0), iter(range(10**9))
+
+    def iterate() -> None:
+        k = next(count)
+        batch, clock = training.problem.batch(batches[k % len(batches)]), Clock(0, k)
+        view = training.method.look(training.state, training.problem, batch, clock)
+        training.state = training.method.move(training.state, view, clock, training.streams.noise(k))
+
+    return iterate
+
+
+def fetch_mnist() -> None:
+    """See that MNIST is there: in CBO_DATA_DIR, or fetched to the project's data folder."""
+    from cbo_pipeline import mnist_data
+
+    folder, source = mnist_data.places(str(Path(__file__).parents[1] / "data"))
+    mnist_data.fetch(folder, source, lambda text: print(text, file=sys.stderr))
+    os.environ[mnist_data.ENVIRONMENT] = str(folder.absolute())
+
+
+def resident(name: str = "VmRSS") -> float:
+    """Resident memory of this process in MB; ``VmHWM`` is its peak.
+
+    Not by getrusage: there a new process starts with the peak of the one that started it.
+    """
+    status = Path("/proc/self/status").read_text().splitlines()
+    return next(int(text.split()[1]) * 1024 / 1e6 for text in status if text.startswith(f"{name}:"))
+
+
 def report(rows: list[Row]) -> None:
-    """Print the rows: for people, or as JSON lines where ``run.py`` asks for them."""
+    """Print the comparisons: for people, or as JSON lines where ``run.py`` asks for them."""
     for row in rows:
-        if "--json" in sys.argv:
-            print(json.dumps({**dataclasses.asdict(row), "ratio": row.ratio, "reached": row.reached}))
-        else:
-            print(line(dataclasses.asdict(row) | {"ratio": row.ratio, "reached": row.reached}))
+        emit("comparison", **dataclasses.asdict(row), ratio=row.ratio, reached=row.reached)
+
+
+def emit(kind: str, **values) -> None:
+    """Print one result of a kind."""
+    if "--json" in sys.argv:
+        print(json.dumps({"kind": kind, **values}), flush=True)
+    elif kind == "comparison":
+        print(line(values), flush=True)
+    else:
+        print(f"{kind}: " + ", ".join(f"{key} {_short(value)}" for key, value in values.items()), flush=True)
+
+
+def _short(value) -> str:
+    if isinstance(value, list):
+        return " ".join(map(_short, value))
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def line(row: dict) -> str:

@@ -1,0 +1,219 @@
+"""Where the time of an iteration goes, part by part, and what the machine itself can do.
+
+    python benchmarks/limits.py
+
+Every part is timed by itself on the same ensemble, at the paper's size; the parts take turns. A rate beside a part
+says what limits it: numbers a second for random numbers, neurons and points for the risks, bytes for the update.
+"""
+
+import timing  # first: it sets one thread
+from timing import emit, fetch_mnist
+
+# isort: split
+import contextlib
+import dataclasses
+import functools
+import time
+
+import numpy as np
+
+from cbo_pipeline import transport
+from cbo_pipeline.assignment import best_solver
+from cbo_pipeline.costs import squared_costs
+from cbo_pipeline.methods.base import Clock
+from cbo_pipeline.methods.ot_cbo import atoms
+from cbo_pipeline.settings import RunName, load_config, resolve
+from cbo_pipeline.ties import has_exchange
+from cbo_pipeline.training import Interrupted, Training
+
+TRAINED = 60  # iterations, for optimal transport
+# Parts are compared with each other, so it is time of the processor, which no other process takes away.
+take_turns = functools.partial(timing.take_turns, clock=time.process_time)
+
+
+def training_of(experiment: str, method: str, M: int, N: int) -> Training:
+    return Training.begin(resolve(load_config(), RunName(experiment, method, M, N, 0)))
+
+
+def noise_alone(training: Training):
+    """All normals of one iteration, and nothing done with them."""
+    noise = training.streams.noise(0)
+
+    def draw() -> None:
+        for layer, theta in enumerate(training.state["particles"].values()):
+            for _ in noise.blocks(theta, layer):
+                pass
+
+    return draw
+
+
+def parts_of(training: Training, rounds: int = 5, seconds: float = 0.2) -> tuple[dict[str, float], dict]:
+    """Seconds of the parts that all methods of the CBO family share, and what they worked on."""
+    problem, method, state = training.problem, training.method, training.state
+    indices, clock = training._batches(0)[0], Clock(0, 0)
+    batch = problem.batch(indices)
+    view = method.look(state, problem, batch, clock)
+    still = dataclasses.replace(method, dt=1e-16)  # the same operations, but the ensemble stays where it is
+    forms = {
+        "minibatch": lambda: problem.batch(indices),
+        "risks": lambda: problem.risks(state["particles"], batch),
+        "look": lambda: method.look(state, problem, batch, clock),
+        "noise": noise_alone(training),
+        "move": lambda: still.move(state, view, clock, training.streams.noise(0)),
+    }
+    times = take_turns(forms, rounds, seconds)
+    numbers = sum(np.prod(x.shape) for x in state["particles"].values())
+    return times, {"numbers": int(numbers), "neurons": training.run.name.N * training.run.name.M}
+
+
+def share(experiment: str, times: dict[str, float], rates: dict[str, str]) -> None:
+    whole = sum(times.values())
+    for part, seconds in times.items():
+        emit(
+            "share",
+            experiment=experiment,
+            part=part,
+            seconds=seconds,
+            share=seconds / whole,
+            rate=rates.get(part, ""),
+        )
+
+
+def regression(experiment: str, method: str, M: int, N: int) -> None:
+    """Sine and multi-task: minibatch, risks, consensus, noise, update."""
+    training = training_of(experiment, method, M, N)
+    times, work = parts_of(training)
+    points = N * training.run.settings["batch_size"]
+    parts = {
+        "minibatch": times["minibatch"],
+        "risks": times["risks"],
+        "weights and consensus": times["look"] - times["risks"],
+        "random numbers": times["noise"],
+        "update": times["move"] - times["noise"],
+    }
+    rates = {
+        "risks": f"{1e9 * times['risks'] / (work['neurons'] + points):.2f} ns a neuron or point",
+        "random numbers": f"{1e9 * times['noise'] / work['numbers']:.2f} ns a number",
+        "update": f"{1e9 * parts['update'] / work['numbers']:.2f} ns a number",
+    }
+    share(f"{experiment}, {method} (N {N}, M {M})", parts, rates)
+
+
+def square() -> None:
+    """Optimal transport after some training: the matchings are nearly all of it."""
+    training = training_of("square", "ot_cbo", 200, 200)
+
+    def stop(training: Training) -> None:
+        if training.iteration == TRAINED:
+            raise Interrupted
+
+    with contextlib.suppress(Interrupted):
+        training.go_on(on_iteration=stop)
+    times, work = parts_of(training, rounds=3)
+    clock, batch = Clock(0, 0), training.problem.batch(training._batches(0)[0])
+    y = atoms(training.method.look(training.state, training.problem, batch, clock).consensus)[0].astype(np.float64)
+    x = atoms(training.state["particles"]).astype(np.float64)
+    together = transport.BLOCK // x.shape[1] ** 2
+    blocks = [x[first : first + together] for first in range(0, len(x), together)]
+    costs = [squared_costs(block, y) for block in blocks]
+    columns = [best_solver()(block) for block in costs]
+    each = take_turns(
+        {
+            "match": lambda: transport.match(x, y),
+            "costs": lambda: [squared_costs(block, y) for block in blocks],
+            "assignment": lambda: [best_solver()(block) for block in costs],
+            "ties": lambda: [has_exchange(*pair) for pair in zip(costs, columns, strict=True)],
+        },
+        rounds=4,
+        seconds=0.2,
+    )
+    matched = each["match"]
+    parts = {
+        "minibatch": times["minibatch"],
+        "risks": times["risks"],
+        "matching: assignments (lapx)": each["assignment"],
+        "matching: costs": each["costs"],
+        "matching: search for ties": each["ties"],
+        "matching: rest": max(0.0, matched - each["assignment"] - each["costs"] - each["ties"]),
+        "barycentre": max(0.0, times["look"] - times["risks"] - matched),
+        "random numbers": times["noise"],
+        "update": times["move"] - times["noise"],
+    }
+    rates = {
+        "matching: assignments (lapx)": f"{1e3 * each['assignment'] / len(x):.2f} ms a problem of 200 atoms",
+        "matching: costs": f"{1e9 * each['costs'] / (len(x) * x.shape[1] ** 2):.2f} ns a cost",
+        "random numbers": f"{1e9 * times['noise'] / work['numbers']:.2f} ns a number",
+    }
+    share(f"square, ot_cbo after {TRAINED} iterations (N 200, M 200)", parts, rates)
+
+
+def mnist() -> None:
+    """MNIST: the product without the pixels that are blank in the whole batch, and all that is not a product."""
+    import torch
+
+    torch.set_num_threads(1)
+    training = training_of("mnist", "cbo", 20, 1000)
+    times, work = parts_of(training, rounds=4, seconds=0.0)
+    batch = training.problem.batch(training._batches(0)[0])
+    pixels, x = batch.without_blanks
+    inner = torch.rand(1000, x.shape[1])  # one block: 50 networks of 20 neurons
+    hidden = torch.empty(1000, len(x))
+    product = take_turns({"product": lambda: torch.mm(inner, x.mT, out=hidden)}, rounds=5)["product"] * 20
+    parts = {
+        "minibatch": times["minibatch"],
+        "risks: the products of the inner layers": product,
+        "risks: all else": times["risks"] - product,
+        "weights and consensus": times["look"] - times["risks"],
+        "random numbers": times["noise"],
+        "update": times["move"] - times["noise"],
+    }
+    operations = 2 * 20_000 * x.shape[1] * len(x)
+    rates = {
+        "risks: the products of the inner layers": (
+            f"{operations / product / 1e9:.0f} GFLOP/s; {len(pixels)} of 784 pixels are not blank"
+        ),
+        "random numbers": f"{1e9 * times['noise'] / work['numbers']:.2f} ns a number",
+        "update": f"{8 * work['numbers'] / parts['update'] / 1e9:.1f} GB/s read and written",
+    }
+    share("mnist, cbo (N 1000, M 20, batch 1000)", parts, rates)
+
+
+def machine() -> None:
+    """What the machine can do, one thread."""
+    import torch
+
+    torch.set_num_threads(1)
+    a, b = torch.rand(2000, 2000), torch.rand(2000, 2000)
+    out, large = torch.empty(2000, 2000), np.ones(1 << 25)
+    other, rng, few = np.empty_like(large), np.random.default_rng(0), np.empty(1 << 16, np.float32)
+    times = take_turns(
+        {
+            "product": lambda: torch.mm(a, b, out=out),
+            "copy": lambda: np.copyto(other, large),
+            "numpy": lambda: rng.standard_normal(out=few, dtype=np.float32),
+            "torch": lambda: torch.randn(1 << 16),
+        },
+        rounds=5,
+    )
+    emit("machine", what="matrix product, float32", value=2 * 2000**3 / times["product"] / 1e9, unit="GFLOP/s")
+    emit(
+        "machine",
+        what="copy of main memory, read and write",
+        value=2 * large.nbytes / times["copy"] / 1e9,
+        unit="GB/s",
+    )
+    for name in ("numpy", "torch"):
+        emit("machine", what=f"a normal number by {name}", value=1e9 * times[name] / few.size, unit="ns")
+
+
+def main() -> None:
+    fetch_mnist()
+    machine()
+    regression("sine", "cbo", 100, 200)
+    regression("multi_task", "multi_task_cbo", 100, 200)
+    square()
+    mnist()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""The results as Markdown: one table a kind of result. docs/performance.md shows them between marks."""
+
+import re
+
+from timing import amount
+
+MARK = re.compile(r"(<!-- made by `make bench`: ([a-z ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def of_kind(rows: list[dict], kind: str) -> list[dict]:
+    return [row for row in rows if row["kind"] == kind]
+
+
+def table(head: str, lines: list[list[str]]) -> str:
+    """A Markdown table; a column whose name starts with > is aligned to the right."""
+    names = head.split(" | ")
+    rule = ["---:" if name.startswith(">") else "---" for name in names]
+    rows = [[name.lstrip(">") for name in names], rule, *lines]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def comparisons(rows: list[dict]) -> str:
+    lines = []
+    for row in of_kind(rows, "comparison"):
+        goal = "" if row["goal"] is None else f"{row['sense']} {row['goal']:g}"
+        verdict = {None: "", True: "reached", False: "**not reached**"}[row["reached"]]
+        numbers = [amount(row["ours"], row["unit"]), amount(row["theirs"], row["unit"]), f"{row['ratio']:.3g}"]
+        lines.append([row["what"], row["against"], *numbers, goal, verdict])
+    return table("what | against | >ours | >theirs | >ratio | to reach | ", lines)
+
+
+def shares(rows: list[dict]) -> str:
+    lines, shown = [], None
+    for row in of_kind(rows, "share"):
+        name = "" if row["experiment"] == shown else row["experiment"]
+        shown = row["experiment"]
+        lines.append([name, row["part"], amount(row["seconds"], "s"), f"{100 * row['share']:.0f} %", row["rate"]])
+    return table("iteration | part | >time | >share | rate", lines)
+
+
+def machine(rows: list[dict]) -> str:
+    return table("one thread of this machine | >", [
+        [row["what"], f"{row['value']:.3g} {row['unit']}"] for row in of_kind(rows, "machine")
+    ])  # fmt: skip
+
+
+def memory(rows: list[dict]) -> str:
+    parts = of_kind(rows, "memory")
+    lines = [[row["what"], f"{row['megabytes']:.0f}"] for row in parts]
+    lines.append(["**together**", f"**{sum(row['megabytes'] for row in parts):.0f}**"])
+    return table("resident memory of CBO on MNIST | >MB", lines)
+
+
+def growth(rows: list[dict]) -> str:
+    lines = []
+    for kind, what in (("growth", "time"), ("memory growth", "memory")):
+        for row in of_kind(rows, kind):
+            low, high = (amount(row["values"][k], row["unit"]) for k in (0, -1))
+            sizes = f"{row['sizes'][0]} to {row['sizes'][-1]}"
+            verdict = "within" if row["within"] else "**above**"
+            lines.append(
+                [what, row["series"], sizes, low, high, f"{row['exponent']:.2f}", f"{row['order']:g}", verdict]
+            )
+    return table("what | iteration, what grows | sizes | >first | >last | >exponent | >order | ", lines)
+
+
+def estimates(rows: list[dict]) -> str:
+    head = "what | >jobs | >core hours | >longest job [h] | >8 cores [h] | >1000 cores [h] | >largest job [GB] | >8 jobs [GB] | >files [GB]"  # noqa: E501
+    keys = ("core_hours", "longest_job_hours", "machine_hours", "cluster_hours", "largest_job_gb", "machine_gb",
+            "files_gb")  # fmt: skip
+    found = [*of_kind(rows, "experiment"), *of_kind(rows, "estimate")]
+    lines = [
+        [row.get("what") or row["experiment"], f"{row['jobs']}", *(_digits(row[key]) for key in keys)]
+        for row in found
+    ]
+    return table(head, lines)
+
+
+def _digits(value: float) -> str:
+    """Two digits are as much as an estimate has."""
+    return f"{value:,.0f}".replace(",", " ") if value >= 100 else f"{value:.2g}"
+
+
+TABLES = {
+    "comparisons": comparisons,
+    "machine": machine,
+    "shares": shares,
+    "memory": memory,
+    "growth": growth,
+    "estimates": estimates,
+}
+
+
+def heading(found: dict) -> str:
+    return f"Measured by `make bench` on {found['machine']}, one thread, the best of several turns.\n"
+
+
+def page(found: dict) -> str:
+    """results.md: all tables."""
+    return heading(found) + "".join(f"\n{make(found['rows'])}" for make in TABLES.values())
+
+
+def filled(text: str, found: dict) -> str:
+    """The text with the tables between its marks made anew."""
+
+    def made(match: re.Match) -> str:
+        begin, name, end = match.groups()
+        return begin + (heading(found) + "\n" if name == "comparisons" else "") + TABLES[name](found["rows"]) + end
+
+    return MARK.sub(made, text)
