@@ -153,13 +153,13 @@ def test_results_of_the_whole_config_are_recognised():
 
 
 def job(end, seconds, *parts):
-    return stages.Job(parts or ("sine", "cbo", "x"), end, seconds, None)
+    return stages.Job(parts or ("sine", "cbo", "x"), end, seconds, 0.5 * seconds, None)
 
 
 def test_wall_time_counts_parallel_jobs_once_and_no_pauses():
     jobs = [job(10, 10), job(12, 5), job(9, 1), job(100, 3)]
     assert stages.wall_seconds(jobs) == 12 + 3
-    assert stages.core_hours(jobs) == pytest.approx(19 / 3600)
+    assert stages.core_hours(jobs) == pytest.approx(0.5 * 19 / 3600)
     assert stages.wall_seconds([]) == 0
 
 

@@ -1,8 +1,10 @@
 """What every stage of the workflow took, from the files that Snakemake's ``benchmark`` leaves behind.
 
-A job has one thread, so its seconds are also those of the core that it held. A file is written when its job ends; the
-wall time of a stage is the time in which at least one of its jobs was running, so that a night between two
-parts of an interrupted workflow does not count. Of a run that was killed and went on, the last part is known.
+Core hours are processor time: on a busy machine a job waits, and that costs nothing. Snakemake looks at a job every
+second at first, then every half minute: what a job did since the last look is missing. A file is written when its
+job ends; the wall time of a stage is the time in which at least one of its jobs was running, so that a night
+between two parts of an interrupted workflow does not count. Of a run that was killed and went on, the last part is
+known.
 """
 
 import csv
@@ -25,11 +27,12 @@ COLUMNS = ("stage", "jobs", "wall time", "core hours", "longest job", "most memo
 
 @dataclass(frozen=True)
 class Job:
-    """One job: what it was, when it ended, how long it took, and its peak of memory, if that is known."""
+    """One job: what it was, when it ended, how long it took, its processor time and peak of memory, if known."""
 
     parts: tuple[str, ...]
     end: float
     seconds: float
+    processor: float
     megabytes: float | None
 
     @property
@@ -47,9 +50,13 @@ def read(folder: Path) -> list[Job]:
     for path in sorted(folder.rglob("*.tsv")):
         with path.open(newline="") as file:
             row = next(csv.DictReader(file, delimiter="\t"))
-        memory = None if row["max_rss"] in ("-", "NA") else float(row["max_rss"])
+        # A job that ended before the first look has neither.
+        processor, memory = (
+            None if row[name] in ("-", "NA") else float(row[name]) for name in ("cpu_time", "max_rss")
+        )
         parts = path.relative_to(folder).with_suffix("").parts
-        jobs.append(Job(parts, path.stat().st_mtime, float(row["s"]), memory))
+        seconds = float(row["s"])
+        jobs.append(Job(parts, path.stat().st_mtime, seconds, processor or seconds, memory))
     return jobs
 
 
@@ -63,7 +70,7 @@ def wall_seconds(jobs: Iterable[Job]) -> float:
 
 
 def core_hours(jobs: Iterable[Job]) -> float:
-    return sum(job.seconds for job in jobs) / 3600
+    return sum(job.processor for job in jobs) / 3600
 
 
 def table(jobs: Sequence[Job], name: Callable[[Job], str]) -> list[list[str]]:
