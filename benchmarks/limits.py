@@ -99,6 +99,12 @@ def regression(experiment: str, method: str, M: int, N: int) -> None:
     share(f"{experiment}, {method} (N {N}, M {M})", parts, rates)
 
 
+def one_by_one(function, *arguments) -> None:
+    """Call for every block; what it makes is let go, so that the next block has the same memory."""
+    for block in zip(*arguments, strict=True):
+        function(*block)
+
+
 def square() -> None:
     """Optimal transport after some training: the matchings are nearly all of it."""
     training = training_of("square", "ot_cbo", 200, 200)
@@ -120,9 +126,9 @@ def square() -> None:
     each = take_turns(
         {
             "match": lambda: transport.match(x, y),
-            "costs": lambda: [squared_costs(block, y) for block in blocks],
-            "assignment": lambda: [best_solver()(block) for block in costs],
-            "ties": lambda: [has_exchange(*pair) for pair in zip(costs, columns, strict=True)],
+            "costs": lambda: one_by_one(squared_costs, blocks, [y] * len(blocks)),
+            "assignment": lambda: one_by_one(best_solver(), costs),
+            "ties": lambda: one_by_one(has_exchange, costs, columns),
         },
         rounds=4,
         seconds=0.2,

@@ -10,8 +10,8 @@ Ten and a hundred times the seeds are as many runs. Ten and a hundred times N or
 ``growth.py`` finds.
 
 The workflow's own cost is all of a job that is not training: the start of Python, libraries and kernels, and
-Snakemake's share. It is measured on workflows of tiny jobs, a small one and a larger one: their difference is the cost
-of a job, the rest that of Snakemake's start.
+Snakemake's share. It is measured on workflows of tiny jobs, a small one and a larger one: their difference is the
+cost of a job, the rest that of Snakemake's start.
 """
 
 import contextlib
