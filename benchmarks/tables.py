@@ -81,6 +81,10 @@ def _digits(value: float) -> str:
     return f"{value:,.0f}".replace(",", " ") if value >= 100 else f"{value:.2g}"
 
 
+def picture(rows: list[dict]) -> str:
+    return "![Time and memory against N, M, S' and P](../benchmarks/growth.png)\n"
+
+
 TABLES = {
     "comparisons": comparisons,
     "machine": machine,
@@ -105,6 +109,7 @@ def filled(text: str, found: dict) -> str:
 
     def made(match: re.Match) -> str:
         begin, name, end = match.groups()
-        return begin + (heading(found) + "\n" if name == "comparisons" else "") + TABLES[name](found["rows"]) + end
+        before = f"{heading(found)}\n" if name == "comparisons" else ""
+        return begin + before + {**TABLES, "picture": picture}[name](found["rows"]) + end
 
     return MARK.sub(made, text)

@@ -1,5 +1,6 @@
 """What the benchmarks share: one thread, forms that take turns, rows of the tables. Import it before numpy."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -76,6 +77,18 @@ def iterations(training) -> Callable[[], object]:
         training.state = training.method.move(training.state, view, clock, training.streams.noise(k))
 
     return iterate
+
+
+def train_to(training, iteration: int) -> None:
+    """Train until so many iterations are done."""
+    from cbo_pipeline.training import Interrupted
+
+    def stop(training) -> None:
+        if training.iteration == iteration:
+            raise Interrupted
+
+    with contextlib.suppress(Interrupted):
+        training.go_on(on_iteration=stop)
 
 
 def fetch_mnist() -> None:

@@ -1,0 +1,106 @@
+"""The benchmarks' own arithmetic: verdicts, exponents, estimates, the tables of docs/performance.md."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch):
+    """The benchmarks are scripts in a folder of their own, and set one thread for whoever imports them."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        monkeypatch.setenv(name, "1")
+
+
+def test_a_ratio_is_judged_by_its_sense():
+    from timing import Row
+
+    faster, slower = Row("a", "b", 1.0, 50.0, "s", 40.0), Row("a", "b", 1.0, 50.0, "s", 60.0)
+    assert (faster.ratio, faster.reached, slower.reached) == (50.0, True, False)
+    small, large = (Row("a", "b", x, 10.0, "MB", 0.6, "at most") for x in (5.0, 7.0))
+    assert (small.ratio, small.reached, large.reached) == (0.5, True, False)
+    assert Row("a", "b", 1.0, 2.0, "s").reached is None
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+def test_the_exponent_is_that_of_the_upper_decade(order):
+    from growth import exponent
+
+    sizes = [10, 100, 1000, 3162, 10_000]
+    assert exponent(sizes, [7.0 + 0 * n if n < 1000 else 5e-3 * n**order for n in sizes]) == pytest.approx(order)
+
+
+def test_every_series_spans_two_decades_and_fits_the_config():
+    from growth import MEMORY, TIME
+
+    for series in (*TIME, *MEMORY):
+        assert series.sizes[-1] >= 99 * series.sizes[0], series.name
+        assert series.sizes[-1] == pytest.approx(10 * series.sizes[-3], rel=0.01), series.name
+        for size in series.sizes:
+            run = series.run(size)  # refused if the sizes did not fit together
+            grown = {
+                "N": run.name.N,
+                "M": run.name.M,
+                "S'": run.settings["batch_size"],
+                "P": run.settings.get("tasks"),
+            }
+            assert grown[series.grows] == size
+
+
+def test_ten_times_as_much():
+    from paper import SERIES, grown, total
+
+    curve = {
+        "problem": "sine",
+        "M": 10,
+        "N": 5,
+        "runs": 2,
+        "seconds": 3600.0,
+        "memory": 3e9,
+        "files": 1e9,
+        "fixed": 1e9,
+    }
+    adam = {**curve, "N": 1}
+    exponents = dict.fromkeys(SERIES.values(), 1.0)
+    now = total([curve, adam])
+    assert (now["jobs"], now["core_hours"], now["files_gb"], now["machine_gb"]) == (4, 4.0, 4.0, 12.0)
+    assert now["machine_hours"] == now["cluster_hours"] == 1.0  # no run is shorter than itself
+    seeds = total([grown(c, "seeds", 10, exponents) for c in (curve, adam)])
+    assert (seeds["jobs"], seeds["core_hours"], seeds["machine_hours"]) == (40, 40.0, 5.0)
+    particles = total([grown(c, "N", 10, exponents) for c in (curve, adam)])
+    assert (particles["jobs"], particles["core_hours"]) == (4, 22.0)  # Adam has one network
+    assert particles["largest_job_gb"] == 21.0  # what is fixed stays
+    square = grown({**curve, "problem": "square"}, "M", 10, exponents | {SERIES["square", "M"]: 2.0})
+    assert square["seconds"] == 100 * curve["seconds"]
+
+
+def test_the_page_has_a_place_for_every_table():
+    import tables
+
+    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    names = [name for _, name, _ in tables.MARK.findall(page)]
+    assert names == list(dict.fromkeys(names))
+    assert set(names) == {*tables.TABLES, "picture"}
+    assert len(re.findall("made by `make bench`: ", page)) == len(names)  # every mark has its end
+
+
+def test_tables_are_made_anew_and_the_rest_is_kept(monkeypatch, capsys):
+    import tables
+    from timing import Row, report
+
+    monkeypatch.setattr(sys, "argv", ["bench", "--json"])
+    report([Row("sine", "CBXpy", 0.001, 0.2, "s", 100.0)])
+    found = {"machine": "a machine", "rows": [json.loads(capsys.readouterr().out)]}
+    text = "before\n<!-- made by `make bench`: comparisons -->\nold\n<!-- end -->\nafter\n"
+    once = tables.filled(text, found)
+    assert "| sine | CBXpy | 1 ms | 200 ms | 200 | at least 100 | reached |" in once
+    assert "old" not in once
+    assert once.startswith("before\n")
+    assert once.endswith("<!-- end -->\nafter\n")
+    assert tables.filled(once, found) == once
