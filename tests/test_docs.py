@@ -13,7 +13,7 @@ from cbo_pipeline import reference
 from checkout import Checkout
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -138,6 +138,31 @@ def test_the_map_from_the_paper_to_the_code_names_what_exists():
         thing = module
         for part in name.split(".") if name else ():
             thing = getattr(thing, part)
+
+
+def test_what_the_paper_leaves_open_is_told():
+    """Every key that config.yaml marks as open is in the table of docs/reproduction.md; its keys exist."""
+    from cbo_pipeline.settings import schema
+
+    marked = set(re.findall(r"^\s*(\w+):.*#.*\[open\]", (ROOT / "config.yaml").read_text(), re.MULTILINE))
+    page = (ROOT / "docs/reproduction.md").read_text(encoding="utf-8")
+    table = page.split("## What the paper leaves open")[1].split("\n## ")[0]
+    rows = [row.split("|") for row in table.splitlines() if row.startswith("|")]
+    told = {key for row in rows for key in re.findall(r"`(\w+)`", row[3])}
+    assert len(marked) > 10
+    assert marked <= told <= set(schema()["x-settings"])
+
+
+def test_the_release_is_the_same_everywhere():
+    import cbo_pipeline
+
+    version = cbo_pipeline.__version__
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    first, date = re.search(r"^## (\S+) \((.+)\)$", changes, re.MULTILINE).groups()
+    assert first == version
+    assert f"\nversion: {version}\n" in cited
+    assert f"\ndate-released: {date}\n" in cited
 
 
 def test_every_target_of_the_readme_is_a_target_of_the_workflow():
