@@ -134,8 +134,11 @@ def plot(rows: list[dict], path) -> None:
             ax.set_xlabel(name)
             ax.set_ylabel("time of an iteration [s]" if kind == "growth" else "memory of an ensemble [MB]")
             ax.set_title(f"({letter})", loc="left")
-            ax.margins(y=0.35)
-            ax.legend(fontsize=6, loc="upper left", handlelength=1.8)
+            legend = {"title": "fitted exponent (expected order)", "title_fontsize": 6, "alignment": "left"}
+            ax.legend(fontsize=6, loc="upper left", handlelength=1.8, **legend)
+            low, high = np.log10(ax.get_ylim())
+            taken = 0.14 + 0.09 * len(ax.get_legend().get_texts())  # of the height, by the legend
+            ax.set_ylim(top=10 ** (low + (high - low) / (1 - taken)))
         style.save(figure, [path])
 
 
