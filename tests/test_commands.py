@@ -1,0 +1,214 @@
+"""Every command that README and docs print is known here, and runs as printed in a fresh checkout.
+
+The quick ones really run, with the sine at a scale of seconds; the long ones are planned: ``make -n``, ``snakemake
+--dry-run``. A command that no table below knows fails the test, and so does one that no page prints any more.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cbo_pipeline.settings import load_config
+from tiny import OVERLAY, ROOT
+
+pytestmark = pytest.mark.workflow
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PROGRAMS = r"(?:make|snakemake|cbo-pipeline|git|pip|conda|export|sudo|pytest|ruff|snakefmt|eval|find|\.|\$EDITOR)"
+SLURM = "snakemake --workflow-profile workflow/profiles/slurm"
+FIGURE = "snakemake --cores 8 fig2"
+
+# Run as printed; in this order, all in one checkout.
+RUN = (
+    "make setup",
+    ". .venv/bin/activate",
+    "make setup && . .venv/bin/activate",
+    FIGURE,
+    "cbo-pipeline train --experiment sine --method cbo --seed 0 --output run.nc --set epochs=300",
+    "cbo-pipeline show run.nc",
+    'eval "$(cbo-pipeline completion)"',
+    "cbo-pipeline --help",
+    "cbo-pipeline check",
+    "cbo-pipeline reference",
+    "cbo-pipeline reference > docs/configuration.md",
+    "export CBO_MEMORY_GB=500",
+    "$EDITOR workflow/profiles/slurm/config.yaml",
+    f"{SLURM} --dry-run --quiet rules",
+    "snakemake --dry-run --quiet rules",
+    "snakemake --list",
+    "snakemake --lint",
+    "snakemake --unlock",
+    "ruff format . && ruff check .",
+    "snakefmt Snakefile workflow/rules",
+)
+# Too long, or in need of a cluster: only planned.
+PLANNED = (
+    "make demo",
+    "make demo PYTHON=python3.12",
+    "make paper",
+    "make report",
+    "make report OF=paper",
+    "make test",
+    "make faults",
+    "make bench",
+    "make publish",
+    "make rulegraph",
+    "snakemake --cores 8 --configfile workflow/demo.yaml --directory demo fig2",
+    "snakemake --cores 8 --touch",
+    "snakemake --cores 64",
+    SLURM,
+    f"{SLURM} --configfile workflow/gpu.yaml --directory gpu comparison_cbo_adam",
+    "pytest tests/test_sine.py",
+    'pytest -m "not workflow"',
+)
+# Not run here, for a reason.
+ELSEWHERE = {
+    "git clone <this repository> cbo_pipeline && cd cbo_pipeline": "the checkout of this test stands for it",
+    "cbo-pipeline train --experiment sine --method isotropic_cbo --output isotropic.nc --set epochs=20": "test_docs",
+    "snakemake --cores 2 results/summary/sine/isotropic_cbo_M100_N200.nc": "test_docs",
+    "cbo-pipeline train --config cosine.yaml --experiment cosine --method cbo --output cosine.nc": "test_docs",
+    "snakemake --cores 2 results/summary/cosine.nc --configfile cosine.yaml": "test_docs",
+    "cbo-pipeline fetch-mnist": "test_mnist_data",
+    "conda config --set channel_priority strict": "needs conda",
+    "conda env create --name cbo-driver --file envs/snakemake.yaml && conda activate cbo-driver": "needs conda",
+    f"{SLURM} --software-deployment-method conda": "needs conda",
+    "pip install snakemake-executor-plugin-cluster-generic": "needs a network",
+    "snakemake --executor cluster-generic --jobs 100 --retries 3 --rerun-incomplete --latency-wait 60"
+    ' --cluster-generic-submit-cmd "qsub -V -cwd -b y -l h_vmem={resources.mem_mb}M,h_rt=0:{resources.runtime}:0"': (
+        "needs that plugin"
+    ),
+    "sudo apt install python3-venv": "needs Debian and a network",
+    "git tag v0.1.0": "a release",
+}
+# Commands that are only named, not printed to be typed.
+NAMED = {"cbo-pipeline train", "cbo-pipeline train --settings", "cbo-pipeline show FILE"}
+
+
+def commands(page: Path) -> list[str]:
+    """The commands of a page, in order: those of its shell blocks, indented or fenced, and those in backticks."""
+    text = page.read_text(encoding="utf-8")
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```(?:console|sh|bash)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    blocks += [
+        re.sub(r"^    ", "", block, flags=re.MULTILINE) for block in re.findall(r"(?:^ {4}.*\n)+", prose, re.M)
+    ]
+    lines = []
+    for block in blocks:
+        joined = re.sub(r" *\\\n\s*", " ", re.sub(r" *\|\n\s*", " | ", block))
+        lines += [re.sub(r"\s+#.*$", "", line).strip() for line in joined.splitlines()]
+    lines = [line for line in lines if re.match(rf"{PROGRAMS} ", line)]
+    spans = re.findall(r"`([^`\n]+)`", re.sub(r"^ {4}.*$", "", prose, flags=re.MULTILINE))
+    return lines + [span for span in spans if re.match(rf"{PROGRAMS} \S", span)]
+
+
+PRINTED = list(dict.fromkeys(command for page in PAGES for command in commands(page)))
+# The one pipe: it reads what training left, so it runs after the figure.
+PIPES = tuple(command for command in PRINTED if command.startswith("find results/benchmarks"))
+KNOWN = {*RUN, *PLANNED, *ELSEWHERE, *NAMED, *PIPES}
+
+
+def test_every_command_is_known_and_none_is_forgotten():
+    assert not set(PRINTED) - KNOWN, "a page prints a command that no test runs: add it to tests/test_commands.py"
+    assert not KNOWN - set(PRINTED), "no page prints this any more"
+    assert len(PIPES) == 1
+
+
+def test_commands_are_found_in_all_their_forms(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "See `make demo`, `results/` and `cbo-pipeline show x`.\n\n    make a  # why\n    snakemake --cores 1 \\\n"
+        "      --x y\n\n    Snakefile   a file\n\n```python\nmake = 1\n```\n\n```console\ngit c |\n  sort\n```\n"
+    )
+    assert commands(page) == [
+        "git c | sort", "make a", "snakemake --cores 1 --x y", "make demo", "cbo-pipeline show x",
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory) -> Path:
+    """A copy of the project with its environment made and the sine at a scale of seconds."""
+    root = tmp_path_factory.mktemp("fresh") / "project"
+    left_out = ("__pycache__", ".*_cache", "*.egg-info", ".hypothesis", ".snakemake", "build", ".git", ".venv")
+    left_out += (".bench-venv", "demo", "results", "data")
+    shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*left_out))
+    for kernel in (ROOT / "src").rglob("*.nb[ic]"):  # compiled already, as after the first run
+        with contextlib.suppress(FileNotFoundError):
+            copy = root / kernel.relative_to(ROOT)
+            copy.parent.mkdir(exist_ok=True)
+            shutil.copy2(kernel, copy)
+    config = load_config(OVERLAY)
+    config["experiments"] = {name: config["experiments"][name] for name in ("sine", "mnist")}  # quicker to plan
+    (root / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
+    shutil.copy(OVERLAY, root / "workflow" / "demo.yaml")
+    venv.create(root / ".venv")
+    (packages,) = (root / ".venv").glob("lib/python*/site-packages")
+    places = [p for p in sys.path if p.endswith("-packages")]
+    (packages / "shared.pth").write_text("".join(f"import site; site.addsitedir({p!r})\n" for p in places))
+    # ruff is a program of its own; its Python module would call the script, and so on for ever.
+    (root / ".venv" / "bin" / "ruff").symlink_to(Path(sysconfig.get_path("scripts")) / "ruff")
+    for name in ("snakemake", "cbo-pipeline", "pytest", "snakefmt"):
+        script = root / ".venv" / "bin" / name
+        script.write_text(f'#!/bin/sh\nexec "$(dirname "$0")/python" -m {name.replace("-", "_")} "$@"\n')
+        script.chmod(0o755)
+    for stamp in (".workflow", ".dev"):  # what `make` would have installed is there
+        (root / ".venv" / stamp).touch()
+    return root
+
+
+def run(checkout: Path, command: str) -> str:
+    """What a shell prints that has entered the environment."""
+    told = {"PYTHONPATH": str(checkout / "src"), "EDITOR": "true", "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM_", "CBO_", "PYTEST_"))}
+    done = subprocess.run(
+        ["bash", "-c", f". .venv/bin/activate\n{command}"],
+        cwd=checkout, env={**kept, **told}, capture_output=True, text=True, timeout=1200, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def made(checkout) -> Path:
+    """The checkout after the README's command for one figure, as printed."""
+    run(checkout, FIGURE)
+    assert (checkout / "results" / "figures" / "sine_training.png").is_file()
+    return checkout
+
+
+@pytest.mark.parametrize("command", [command for command in RUN if command != FIGURE])
+def test_it_runs_as_printed(made, command):
+    run(made, command)
+
+
+def test_the_pipe_counts_seconds_by_experiment_and_method(made):
+    counted = run(made, PIPES[0])
+    assert re.search(r"^sine/cbo +2 jobs +\d+ s$", counted, re.MULTILINE)
+    assert re.search(r"^summary/sine +2 jobs +\d+ s$", counted, re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", PLANNED)
+def test_it_can_be_planned(checkout, command):
+    program, _, rest = command.partition(" ")
+    dry = {
+        "make": "--dry-run",
+        "snakemake": "--dry-run --quiet all",
+        "pytest": "--collect-only tests/test_cluster.py",
+    }
+    run(checkout, f"{program} {rest} {dry[program]}")
+
+
+def test_the_readmes_python_reads_the_run_that_its_command_made(made):
+    run(made, next(command for command in RUN if command.startswith("cbo-pipeline train")))
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    (made / "readme.py").write_text(code)
+    assert '"epochs":300' in run(made, "python readme.py")
