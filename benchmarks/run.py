@@ -67,12 +67,13 @@ def plot(rows: list[dict], path: Path) -> None:
         axes.axvline(1.0, color=style.BLACK, linewidth=0.8)
         for place, (row, gain) in enumerate(zip(shown, gains, strict=True)):
             text = f"{row['ratio']:.3g} ({row['sense']} {row['goal']:g})"
-            axes.annotate(text, (gain, place), (3, 0), textcoords="offset points", va="center", fontsize=6)
+            axes.annotate(text, (max(gain, 1.0), place), (3, 0), textcoords="offset points", va="center", fontsize=6)
         labels = [f"{r['what']}\nagainst {r['against']}" for r in shown]
         axes.set_yticks(range(len(shown)), labels, fontsize=6)
-        axes.margins(x=0.2)
+        axes.margins(x=0.25)
         axes.invert_yaxis()
         axes.grid(False, axis="y")
+        axes.set_axisbelow(True)
         axes.set_xlabel("times better than the goal (line: the goal)")
         style.save(figure, [path])
 
