@@ -19,7 +19,6 @@ def comparison_cbo_adam(data: dict[str, xr.Dataset]) -> Figure:
     figure, axes = plt.subplots()
     _draw_compared(axes, data["mnist"], "risk")
     axes.set(yscale="log", ylabel=style.RISK)
-    axes.legend()
     return figure
 
 
@@ -28,7 +27,6 @@ def mnist_accuracy(data: dict[str, xr.Dataset]) -> Figure:
     figure, axes = plt.subplots()
     _draw_compared(axes, data["mnist"], "accuracy")
     axes.set(ylabel="accuracy on the test images", ylim=(0, 1))
-    axes.legend(loc="lower right")
     return figure
 
 
@@ -71,6 +69,8 @@ def _draw_compared(axes, data: xr.Dataset, name: str) -> None:
         label = rf"{look['label']}, $\Delta t = {_power(_time_step(one))}$"
         style.draw_series(axes, one.sel(epoch=slice(0, last)), name, **{**look, "label": label})
     axes.set(xlabel="epoch", xlim=(0, last))
+    # Above the axes: anywhere inside it would lie on a curve of one figure or the other.
+    axes.figure.legend(loc="outside upper center", ncols=3, fontsize=6.5, columnspacing=1.2)
 
 
 def _time_step(one: xr.Dataset) -> float:
