@@ -45,6 +45,8 @@ def variance_decays(evidence: Evidence) -> Judgement:
     kept = sum(int(np.sum(r <= 1 + STEP)) for curve in equal for r in _step_ratios(curve))
     falling = all(np.all(r * _factor(curve) < 1) for curve in equal for r in _step_ratios(curve))
     seen = f"equal weights: the bound is kept in {kept} of {steps} steps, the largest ratio to it is {value:.6g}"
+    if kept < steps:
+        seen += " (the fixed point finds a barycentre that is best nearby; the proposition is on the best of all)"
     details = {"largest_ratio": {name: float(np.max(w)) for name, w in worst.items()}}
     if gibbs:
         ratios = np.concatenate([r for curve in gibbs for r in _step_ratios(curve)])
