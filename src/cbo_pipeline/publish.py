@@ -98,7 +98,8 @@ def coverage(summaries: dict[str, xr.Dataset]) -> str:
     whole = [text for text, seeds in wanted.items() if found.get(text) == seeds]
     if len(whole) == len(wanted):
         return f"All of config.yaml: {len(wanted)} curves, {sum(wanted.values())} runs"
-    return f"{len(whole)} of the {len(wanted)} curves of config.yaml (the others are missing, or have fewer seeds or other settings)"
+    others = "the others are missing, or have fewer seeds or other settings"
+    return f"{len(whole)} of the {len(wanted)} curves of config.yaml ({others})"
 
 
 def _order(figure) -> tuple[bool, int]:
