@@ -80,9 +80,8 @@ MEMORY = (
 def seconds(series: Series, size: int) -> float:
     """The best time of one iteration."""
     training = Training.begin(series.run(size))
-    form = iterations(training)
     if not series.fresh:
-        return take_turns({"": form}, rounds=5, seconds=0.15, clock=time.process_time)[""]
+        return take_turns({"": iterations(training)}, rounds=5, seconds=0.15, clock=time.process_time)[""]
     state = copy.deepcopy(training.state)
 
     def first_iteration() -> None:

@@ -64,13 +64,22 @@ def parts_of(training: Training, rounds: int = 5, seconds: float = 0.2) -> tuple
         "move": lambda: still.move(state, view, clock, training.streams.noise(0)),
     }
     times = take_turns(forms, rounds, seconds)
+    times["update"] = times["move"] - times["noise"]
     numbers = sum(np.prod(x.shape) for x in state["particles"].values())
     return times, {"numbers": int(numbers), "neurons": training.run.name.N * training.run.name.M}
 
 
-def share(experiment: str, times: dict[str, float], rates: dict[str, str]) -> None:
-    whole = sum(times.values())
-    for part, seconds in times.items():
+def share(experiment: str, times: dict[str, float], work: dict, between: dict[str, float], rates: dict) -> None:
+    """Tell the parts of an iteration: minibatch, noise and update are in all of them, ``between`` is its own."""
+    parts = {
+        "minibatch": times["minibatch"],
+        **between,
+        "random numbers": times["noise"],
+        "update": times["update"],
+    }
+    rates = {"random numbers": f"{1e9 * times['noise'] / work['numbers']:.2f} ns a number", **rates}
+    whole = sum(parts.values())
+    for part, seconds in parts.items():
         emit(
             "share",
             experiment=experiment,
@@ -86,21 +95,17 @@ def regression(experiment: str, method: str, M: int, N: int) -> None:
     training = training_of(experiment, method, M, N)
     times, work = parts_of(training)
     points = N * training.run.settings["batch_size"]
-    parts = {
-        "minibatch": times["minibatch"],
+    between = {
         "risks: the neurons": times["few"],
         "risks: the points": times["risks"] - times["few"],
         "weights and consensus": times["consensus"],
-        "random numbers": times["noise"],
-        "update": times["move"] - times["noise"],
     }
     rates = {
         "risks: the neurons": f"{1e9 * times['few'] / work['neurons']:.1f} ns a neuron",
-        "risks: the points": f"{1e9 * (times['risks'] - times['few']) / points:.1f} ns a point and particle",
-        "random numbers": f"{1e9 * times['noise'] / work['numbers']:.2f} ns a number",
-        "update": f"{1e9 * parts['update'] / work['numbers']:.2f} ns a number",
+        "risks: the points": f"{1e9 * between['risks: the points'] / points:.1f} ns a point and particle",
+        "update": f"{1e9 * times['update'] / work['numbers']:.2f} ns a number",
     }
-    share(f"{experiment}, {method} (N {N}, M {M})", parts, rates)
+    share(f"{experiment}, {method} (N {N}, M {M})", times, work, between, rates)
 
 
 def one_by_one(function, *arguments) -> None:
@@ -132,23 +137,19 @@ def square() -> None:
         seconds=0.2,
     )
     matched = each["match"]
-    parts = {
-        "minibatch": times["minibatch"],
+    between = {
         "risks": times["risks"],
         "matching: assignments (lapx)": each["assignment"],
         "matching: costs": each["costs"],
         "matching: search for ties": each["ties"],
         "matching: rest": max(0.0, matched - each["assignment"] - each["costs"] - each["ties"]),
         "barycentre": max(0.0, times["look"] - times["risks"] - matched),
-        "random numbers": times["noise"],
-        "update": times["move"] - times["noise"],
     }
     rates = {
         "matching: assignments (lapx)": f"{1e3 * each['assignment'] / len(x):.2f} ms a problem of 200 atoms",
         "matching: costs": f"{1e9 * each['costs'] / (len(x) * x.shape[1] ** 2):.2f} ns a cost",
-        "random numbers": f"{1e9 * times['noise'] / work['numbers']:.2f} ns a number",
     }
-    share(f"square, ot_cbo after {TRAINED} iterations (N 200, M 200)", parts, rates)
+    share(f"square, ot_cbo after {TRAINED} iterations (N 200, M 200)", times, work, between, rates)
 
 
 def mnist() -> None:
@@ -163,23 +164,19 @@ def mnist() -> None:
     inner = torch.rand(1000, x.shape[1])  # one block: 50 networks of 20 neurons
     hidden = torch.empty(1000, len(x))
     product = take_turns({"product": lambda: torch.mm(inner, x.mT, out=hidden)}, rounds=5)["product"] * 20
-    parts = {
-        "minibatch": times["minibatch"],
+    between = {
         "risks: the products of the inner layers": product,
         "risks: all else": times["risks"] - product,
         "weights and consensus": times["consensus"],
-        "random numbers": times["noise"],
-        "update": times["move"] - times["noise"],
     }
     operations = 2 * 20_000 * x.shape[1] * len(x)
     rates = {
         "risks: the products of the inner layers": (
             f"{operations / product / 1e9:.0f} GFLOP/s; {len(pixels)} of 784 pixels are not blank"
         ),
-        "random numbers": f"{1e9 * times['noise'] / work['numbers']:.2f} ns a number",
-        "update": f"{8 * work['numbers'] / parts['update'] / 1e9:.1f} GB/s read and written",
+        "update": f"{8 * work['numbers'] / times['update'] / 1e9:.1f} GB/s read and written",
     }
-    share("mnist, cbo (N 1000, M 20, batch 1000)", parts, rates)
+    share("mnist, cbo (N 1000, M 20, batch 1000)", times, work, between, rates)
 
 
 def machine() -> None:

@@ -11,22 +11,12 @@ import tempfile
 from pathlib import Path
 
 import tables
+from cbo_pipeline.publish import processor
 from timing import line
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "performance.md"
 SCRIPTS = ("bench_sine", "bench_multi_task", "bench_ot", "bench_mnist", "bench_startup", "limits", "growth", "paper")
-
-
-def processor() -> str:
-    """The name of the processor, where the system tells it."""
-    info = Path("/proc/cpuinfo")
-    names = (
-        [s.split(":", 1)[1].strip() for s in info.read_text().splitlines() if s.startswith("model name")]
-        if info.exists()
-        else []
-    )
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 def measured(script: str, *options: str) -> list[dict]:

@@ -128,9 +128,10 @@ def svg(rules: set[str], edges: Edges) -> str:
         f'<rect width="{width}" height="{height:g}" fill="white"/>',
         *(_line(at, a, b) for a, b in pieces),
     ]
+    remark = remarks()
     for node, place in at.items():
         if isinstance(node, str):
-            lines += _box(node, *place, remarks().get(node, ""))
+            lines += _box(node, *place, remark.get(node, ""))
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 

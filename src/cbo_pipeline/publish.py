@@ -127,7 +127,7 @@ def _clear(output: Path) -> None:
 def _said(summaries: dict[str, xr.Dataset], jobs: Sequence[stages.Job]) -> str:
     """What was run, where, and what it took, in a sentence."""
     cores = os.cpu_count() or 1
-    place = f"{_processor()} ({cores} core{'s' if cores > 1 else ''})"
+    place = f"{processor()} ({cores} core{'s' if cores > 1 else ''})"
     took = f"{stages.core_hours(jobs):.2f} core hours in {stages.span(stages.wall_seconds(jobs))}"
     return f"{coverage(summaries)}, made on {place} at commit {_commit()}: {took}."
 
@@ -199,7 +199,7 @@ def _where(summaries: dict[str, xr.Dataset]) -> dict[str, str]:
         for name, version in json.loads(data.attrs["versions"]).items():
             found.setdefault(name, [])
             found[name] += [version] if version not in found[name] else []
-    machine = f"{_processor()}, {os.cpu_count()} cores, {memory.available() / 1e9:.0f} GB, {platform.system()}"
+    machine = f"{processor()}, {os.cpu_count()} cores, {memory.available() / 1e9:.0f} GB, {platform.system()}"
     return {"commit": _commit(), "machine": machine, **{name: ", ".join(v) for name, v in found.items()}}
 
 
@@ -221,7 +221,8 @@ def _commit() -> str:
     return commit + (" with local changes" if edited else "")
 
 
-def _processor() -> str:
+def processor() -> str:
+    """The name of the processor, where the system tells it."""
     info = Path("/proc/cpuinfo")
     found = re.search(r"^model name\s*:\s*(.+)$", info.read_text() if info.exists() else "", re.MULTILINE)
-    return found.group(1) if found else platform.machine()
+    return found.group(1) if found else platform.processor() or platform.machine()
