@@ -78,8 +78,9 @@ def _how(rows: Sequence[Row]) -> Table:
 
 
 def tally(rows: Sequence[Row]) -> str:
+    """How often each verdict was given, such as "16 claims: holds 9, does not hold 7"."""
     counts = Counter(row["verdict"] for row in rows)
-    return f"{len(rows)} claims: " + ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v])
+    return f"{len(rows)} claims: " + ", ".join(f"{v} {counts[v]}" for v in VERDICTS if counts[v])
 
 
 def speed_tables(speed: Mapping[str, Any]) -> list[Table]:
