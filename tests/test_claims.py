@@ -140,7 +140,25 @@ def test_a_hybrid_that_is_first_at_some_risks_only_is_faster_in_part():
     results = mnist()
     risk = results.summaries["mnist"]["risk"].values
     risk[1, :, 50:101] = risk[1, :, 50:51]  # the hybrid stops falling half way
-    assert verdict(5, results)["verdict"] == IN_PART
+    row = verdict(5, results)
+    assert row["verdict"] == IN_PART
+    assert "in the fewest epochs (it never gets to 0.2, never gets to 0.1);" in row["seen"]
+
+
+def test_where_the_hybrid_is_not_first_is_said():
+    results = mnist()
+    risk = results.summaries["mnist"]["risk"].values
+    risk[2:, :, 2:] = np.minimum(risk[2:, :, 2:], 1.0)  # Adam, too, is at 1 after two epochs
+    risk[1, :, 2:] = np.minimum(risk[1, :, 2:], 1.0)
+    row = verdict(5, results)
+    assert row["verdict"] == IN_PART
+    assert "in the fewest epochs (it takes 2 epochs to 2 against 2, takes 2 epochs to 1 against 2);" in row["seen"]
+
+
+def test_where_adam_never_leaps_the_hybrid_is_not_put_to_the_test():
+    row = verdict(6, mnist(leaps=(True, False, False, False)))
+    assert row["verdict"] == FAILS
+    assert row["seen"].endswith("of 100 epochs, Adam never leaps at that rate: not put to the test")
 
 
 def test_speed_is_judged_in_seconds_too():
