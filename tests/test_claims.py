@@ -98,7 +98,7 @@ def leaping(epochs, seeds, first):
 
 
 def mnist(cbo_end=1.0, adam_end=0.1, hybrid_end=0.02, leaps=(True, True, False, False), first=50, hybrid_leaps=False,
-          epochs=100, adam_epochs=2000, seeds=5, N=1000, costs=()):  # fmt: skip
+          epochs=100, adam_epochs=5000, seeds=5, N=1000, costs=()):  # fmt: skip
     """CBO and hybrid to ``epochs``; Adam at four learning rates, falling to ``adam_end`` by then."""
     names = {1e-1: "adam_lr1", 1e-2: "adam_lr2", 1e-3: "adam", 1e-4: "adam_lr4"}
     curves = [
