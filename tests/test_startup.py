@@ -5,9 +5,10 @@ import re
 import sys
 
 import pytest
+from numba.core import caching
 
+import cbo_pipeline.kernels  # noqa: F401  (its import is what is tested here)
 import tiny
-from cbo_pipeline import kernel_cache
 
 HEAVY = {"torch", "torchvision", "numba", "matplotlib", "xarray", "scipy", "h5netcdf", "h5py", "lap", "snakemake"}
 
@@ -51,11 +52,11 @@ def test_an_adam_run_loads_the_optimiser_and_nothing_of_mnist(trained):
     assert not packages & {"torchvision", "matplotlib", "lap", "snakemake", "ot"}
 
 
-def test_a_summary_loads_neither_torch_nor_matplotlib(trained):
+def test_a_summary_loads_no_kernels_and_neither_torch_nor_matplotlib(trained):
     folder, _ = trained
     packages = loaded(folder, "summarise", "cbo.nc", "--output", "summary.nc")
     assert "xarray" in packages
-    assert not packages & {"torch", "torchvision", "matplotlib", "lap", "snakemake"}
+    assert not packages & {"torch", "torchvision", "numba", "matplotlib", "lap", "snakemake"}
 
 
 def test_a_figure_loads_no_kernels(trained):
@@ -107,9 +108,6 @@ def test_jobs_that_start_together_share_an_empty_cache(tmp_path):
 @pytest.mark.parametrize("last", ["first", "second"])
 def test_two_signatures_saved_at_once_are_never_exchanged(tmp_path, monkeypatch, last):
     """Two processes see the same index and save two kernels, in both orders of their files."""
-    caching = pytest.importorskip("numba.core.caching")
-    monkeypatch.setattr(caching.IndexDataCacheFile, "_data_name", caching.IndexDataCacheFile._data_name)
-    kernel_cache.share()
     first, second = (caching.IndexDataCacheFile(str(tmp_path), "kernel", "stamp") for _ in range(2))
     monkeypatch.setattr(second, "_load_index", dict)  # read before the first one had written
     write = {"first": first._save_data, "second": second._save_data}
@@ -127,9 +125,6 @@ def test_two_signatures_saved_at_once_are_never_exchanged(tmp_path, monkeypatch,
 
 def test_a_new_index_never_leads_to_old_code(tmp_path, monkeypatch):
     """The source was edited, and the process that compiled it anew was killed before it wrote the code."""
-    caching = pytest.importorskip("numba.core.caching")
-    monkeypatch.setattr(caching.IndexDataCacheFile, "_data_name", caching.IndexDataCacheFile._data_name)
-    kernel_cache.share()
     caching.IndexDataCacheFile(str(tmp_path), "kernel", "old source").save("signature", "old code")
     killed = caching.IndexDataCacheFile(str(tmp_path), "kernel", "new source")
 

@@ -238,11 +238,10 @@ def _seconds(text: str) -> float:
 
 
 def _train(options) -> int:
-    from cbo_pipeline import checkpoint, files, kernel_cache, memory, progress, trajectory
+    from cbo_pipeline import checkpoint, files, memory, progress, trajectory
     from cbo_pipeline.training import Interrupted
 
     run = _run_of(options)
-    kernel_cache.share()
     memory.check(run, f"experiments.{run.name.experiment}.methods.{run.name.method}")
     kept = options.checkpoint or options.output.with_name(f"{options.output.name}.checkpoint")
     files.check_writable(options.output)
@@ -268,9 +267,8 @@ def _train(options) -> int:
 
 
 def _cost(options) -> int:
-    from cbo_pipeline import cost, kernel_cache
+    from cbo_pipeline import cost
 
-    kernel_cache.share()
     cost.write(cost.measure(_run_of(options), options.seconds), options.output)
     return 0
 
@@ -334,10 +332,8 @@ def _join(options) -> int:
 
 
 def _check_barycentres(options) -> int:
-    from cbo_pipeline import kernel_cache
     from cbo_pipeline.claims import barycentres, pages
 
-    kernel_cache.share()
     pages.write_json({"check": "barycentres", **barycentres.check_barycentres()}, options.output)
     return 0
 

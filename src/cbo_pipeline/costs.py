@@ -1,10 +1,11 @@
 """Squared Euclidean costs between atoms, compiled."""
 
 import numpy as np
-from numba import njit
+
+from cbo_pipeline.kernels import kernel
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def squared_costs(x, y):
     """|x_{n,i} - y_j|^2 for the atoms x (N, M, D) and y (M, D), as (N, M, M).
 

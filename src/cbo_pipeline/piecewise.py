@@ -13,7 +13,8 @@ sum over the neurons, 1/M in the paper. Parameters may be float32; all sums are 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from cbo_pipeline.kernels import kernel
 
 BINS_PER_POINT = 4  # so many that a bin seldom holds two points
 LARGEST = np.finfo(np.float64).max  # a kink at infinity would run past the end of the points
@@ -39,7 +40,7 @@ def sorted_points(x: np.ndarray, y: np.ndarray) -> SortedPoints:
     return SortedPoints(ended, y, first, low, bins_per_unit)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def _lookup_table(x, bins_per_unit):
     size = x.size
     ended = np.empty(size + 1)
@@ -56,7 +57,7 @@ def _lookup_table(x, bins_per_unit):
     return ended, first
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def _kinks(w, b, low, bins_per_unit, last, kink, bin_of_kink):
     """The kinks of one network's neurons and their bins, clipped to 0 .. last: a loop that vectorises."""
     for m in range(w.size):
@@ -69,7 +70,7 @@ def _kinks(w, b, low, bins_per_unit, last, kink, bin_of_kink):
         bin_of_kink[m] = np.int64(position)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def _add_neurons(w, b, c, scale, x, first, low, bins_per_unit, slope, offset, lane, kink, place):
     """Scatter the slopes and offsets of one network's neurons to the points where they change.
 
@@ -102,7 +103,7 @@ def _add_neurons(w, b, c, scale, x, first, low, bins_per_unit, slope, offset, la
     offset[0, lane] += everywhere_offset
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def add_networks(n, w, b, c, scale, x, first, low, bins_per_unit, slope, offset, kink, place):
     """Scatter the networks n, n + 1, ..., one to each lane; the last one again where there are no more."""
     slope[:] = 0.0
@@ -112,7 +113,7 @@ def add_networks(n, w, b, c, scale, x, first, low, bins_per_unit, slope, offset,
         _add_neurons(w[k], b[k], c[k], scale, x, first, low, bins_per_unit, slope, offset, lane, kink, place)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@kernel(nogil=True)
 def predictions(w, b, c, scale, x, first, low, bins_per_unit, out):
     """The values of N networks: fill ``out`` (N, S) with scale * sum_m c_m relu(w_m x + b_m)."""
     size, width = x.size - 1, w.shape[1]
@@ -127,7 +128,7 @@ def predictions(w, b, c, scale, x, first, low, bins_per_unit, out):
             out[n, s] = line * x[s] + constant
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@kernel(nogil=True)
 def squared_risks(w, b, c, scale, x, y, first, low, bins_per_unit, out):
     """Eq. (eq:empirical_risk) with Eq. (eq:MSE) for N networks: fill ``out`` (N,) with mean (y - g)^2.
 
@@ -155,7 +156,7 @@ def squared_risks(w, b, c, scale, x, y, first, low, bins_per_unit, out):
             out[min(n + lane, count - 1)] = total / size
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@kernel(nogil=True)
 def squared_gradients(w, b, c, scale, x, y, first, low, bins_per_unit, out, dw, db, dc):
     """Risks as in ``squared_risks``, and their gradients with respect to w, b and c, each (N, M).
 

@@ -14,7 +14,6 @@ PLUMBING = {
     "driver_lock",
     "errors",
     "files",
-    "kernel_cache",
     "memory",
     "plugins",
     "progress",

@@ -14,8 +14,8 @@ float64.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from cbo_pipeline.kernels import kernel
 from cbo_pipeline.piecewise import SortedPoints, add_networks
 
 
@@ -70,7 +70,7 @@ def squared_task_risks(
     return risks.T
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@kernel(nogil=True)
 def _fill_risks(w, b, c, scale, x, first, low, bins_per_unit, reference, coordinates, basis, out):
     """Fill ``out`` (P, N). Four networks go side by side, as in ``piecewise.squared_risks``."""
     size, width, count, rank = x.size - 1, w.shape[1], w.shape[0], basis.shape[0]
@@ -93,7 +93,7 @@ def _fill_risks(w, b, c, scale, x, first, low, bins_per_unit, reference, coordin
                 out[p, k] = square / size
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def _residuals(slope, offset, x, reference, rest):
     """g(x_s) - reference_s of four networks from their scattered kinks."""
     line0 = line1 = line2 = line3 = 0.0
@@ -109,7 +109,7 @@ def _residuals(slope, offset, x, reference, rest):
         rest[s, 3] = line3 * x[s] + constant3 - reference[s]
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def _take_out(direction, rest, found):
     """The coordinate of four rests along a unit vector; it is taken out of them."""
     k0 = k1 = k2 = k3 = 0.0
@@ -124,7 +124,7 @@ def _take_out(direction, rest, found):
     found[0], found[1], found[2], found[3] = k0, k1, k2, k3
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def _squares(rest, total):
     """The squared lengths of four rests."""
     t0 = t1 = t2 = t3 = 0.0

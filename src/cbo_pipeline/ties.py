@@ -6,13 +6,14 @@ lexicographic order does not depend on the permutation or on the potentials that
 """
 
 import numpy as np
-from numba import njit
+
+from cbo_pipeline.kernels import kernel
 
 TIGHT = 1e-12  # of the largest matched cost: below it a difference is taken for rounding
 MINIMA = {"nnan", "nsz"}  # lets the compiler vectorise a running minimum; sums keep their order
 
 
-@njit(cache=True, error_model="numpy", fastmath=MINIMA)
+@kernel(fastmath=MINIMA)
 def has_exchange(costs, columns):
     """For every problem (K,): could two rows exchange their columns (within ``TIGHT``) at no cost?"""
     K, M = columns.shape
@@ -35,14 +36,14 @@ def has_exchange(costs, columns):
     return found
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def smallest_optima(costs, columns, suspects):
     """Replace the permutations of the suspect problems, in place, by the first among their optimal ones."""
     for k in np.flatnonzero(suspects):
         columns[k] = _smallest_optimum(costs[k], columns[k])
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def _smallest_optimum(costs, column):
     """The lexicographically first among the optimal permutations of the costs (M, M), given one of them."""
     M = column.size
@@ -79,7 +80,7 @@ def _smallest_optimum(costs, column):
     return column
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def _tight_edges(costs, column):
     """The edges (M, M) without slack, for potentials found by Bellman and Ford's relaxation.
 

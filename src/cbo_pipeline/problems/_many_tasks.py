@@ -1,5 +1,6 @@
 """Regression of P functions of one variable on shared points: a task is a row of targets."""
 
+import functools
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -30,11 +31,12 @@ class ManyTasks(Regression):
         """The targets of all tasks on the whole data set, and the decomposition of them."""
         return super().scratch_bytes(settings, M, N) + 4 * 8 * settings["points"] * settings["tasks"]
 
-    def draw(self, rng: np.random.Generator) -> None:
+    @functools.cached_property
+    def _targets(self):
+        """The targets of all tasks on the whole data set (``task_risks.TaskBasis``)."""
         from cbo_pipeline.task_risks import task_basis
 
-        super().draw(rng)
-        self._targets = task_basis(self.y)
+        return task_basis(self.y)
 
     def batch(self, indices: np.ndarray) -> TaskBatch:
         from cbo_pipeline.piecewise import sorted_points

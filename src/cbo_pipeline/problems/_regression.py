@@ -1,5 +1,6 @@
 """Regression of a function of one variable with the squared loss: what sine and square share."""
 
+import functools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,7 +27,6 @@ class Regression(Problem):
 
     def load(self, streams: Streams) -> None:
         self.draw(streams.data())
-        self._everything = self.batch(np.arange(self.points))
 
     def draw(self, rng: np.random.Generator) -> None:
         """Draw the data set. The points are kept in ascending order, which the evaluation needs."""
@@ -47,6 +47,10 @@ class Regression(Problem):
 
     def everything(self):
         return self._everything
+
+    @functools.cached_property
+    def _everything(self):
+        return self.batch(np.arange(self.points))
 
     def example(self, networks: Networks) -> dict:
         """The approximation and the target on a grid, with a few of the training points."""
