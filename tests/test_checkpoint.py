@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -11,7 +12,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from cbo_pipeline import checkpoint, trajectory
+from cbo_pipeline import checkpoint, sources, trajectory
 from cbo_pipeline.checkpoint import Keeper, begin_or_go_on, save
 from cbo_pipeline.cli import main
 from cbo_pipeline.files import check_writable, whole_file
@@ -72,16 +73,48 @@ def test_a_checkpoint_of_another_seed_or_other_settings_is_refused(kept):
 
 def test_a_checkpoint_of_other_code_is_refused(kept, monkeypatch):
     run, path = kept
-    monkeypatch.setattr(checkpoint, "code_fingerprint", lambda: "another")
+    monkeypatch.setattr(checkpoint, "code_fingerprint", lambda method, problem: "another")
     training, remark = begin_or_go_on(run, path)
     assert training.iteration == 0
     assert "was written by other code: starting afresh" in remark
 
 
-def test_the_fingerprint_follows_the_sources_and_the_libraries(monkeypatch):
-    first = checkpoint.code_fingerprint.__wrapped__()
+def fingerprint() -> str:
+    """That of CBO on the sine, from the files as they are now."""
+    return checkpoint.code_fingerprint.__wrapped__("cbo", "sine")
+
+
+def test_the_fingerprint_follows_the_libraries(monkeypatch):
+    first = fingerprint()
     monkeypatch.setattr(trajectory, "versions", lambda: {"numpy": "0.0"})
-    assert checkpoint.code_fingerprint.__wrapped__() != first
+    assert fingerprint() != first
+
+
+@pytest.mark.parametrize("path", ["methods/cbo.py", "methods/base.py", "problems/sine.py", "noise.py", "kernels.py"])
+def test_the_fingerprint_follows_what_decides_the_run(edited, path):
+    first = fingerprint()
+    edited(path)
+    assert fingerprint() != first
+
+
+@pytest.mark.parametrize("path", ["methods/adam.py", "problems/mnist.py", "figures/sine.py", "publish.py", "cli.py"])
+def test_other_files_may_change_while_a_run_is_interrupted(edited, path):
+    first = fingerprint()
+    edited(path)
+    assert fingerprint() == first
+
+
+@pytest.fixture
+def edited(tmp_path, monkeypatch):
+    """A copy of the package, and what adds a line to one of its files."""
+    copy = shutil.copytree(sources.ROOT, tmp_path / "package", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(sources, "ROOT", copy)
+
+    def edit(path: str) -> None:
+        with (copy / path).open("a", encoding="utf-8") as file:
+            file.write("# edited\n")
+
+    return edit
 
 
 DAMAGE = {

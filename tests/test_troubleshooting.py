@@ -32,7 +32,7 @@ def kept(tmp_path: Path) -> Path:
 
 def other_code(tmp_path, monkeypatch):
     path = kept(tmp_path)
-    monkeypatch.setattr(checkpoint, "code_fingerprint", lambda: "other")
+    monkeypatch.setattr(checkpoint, "code_fingerprint", lambda method, problem: "other")
     return checkpoint.begin_or_go_on(run_of(), path)[1]
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cbo_pipeline import trajectory
+from cbo_pipeline import sources, trajectory
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.files import whole_file
 from cbo_pipeline.settings import Run
@@ -29,13 +29,11 @@ class Unfit(Exception):
 
 
 @functools.cache
-def code_fingerprint() -> str:
-    """A hash of the package's sources and of the libraries' versions: a checkpoint of other code is not continued."""
+def code_fingerprint(method: str, problem: str) -> str:
+    """A hash of the sources and libraries that decide how a run goes on: a checkpoint of others is not continued."""
     digest = hashlib.sha256(json.dumps(trajectory.versions(), sort_keys=True).encode())
-    root = Path(__file__).parent
-    for path in sorted(root.rglob("*.py")):
-        if "figures" not in path.relative_to(root).parts:
-            digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
+    for path in (*sources.of_run(method, problem), __file__):
+        digest.update(hashlib.sha256(Path(path).read_bytes()).digest())
     return digest.hexdigest()
 
 
@@ -44,7 +42,7 @@ def save(training: Training, path: Path) -> None:
     history = training.history
     meta = {
         "settings": training.run.json,
-        "code": code_fingerprint(),
+        "code": code_fingerprint(training.run.method, training.run.problem),
         "iteration": training.iteration,
         "epochs": history.epochs,
         "tasks": history.tasks,
@@ -66,6 +64,7 @@ def _arrays(training: Training) -> dict[str, np.ndarray]:
 
 def begin_or_go_on(run: Run, path: Path) -> tuple[Training, str]:
     """The training where its checkpoint left it, or a fresh one; and a line for the log, or nothing."""
+    code_fingerprint(run.method, run.problem)  # now: a source that is edited later is not what runs here
     training = Training.begin(run)
     try:
         if not path.exists():
@@ -92,7 +91,7 @@ def _restore(training: Training, path: Path) -> None:
         raise Unfit(f"is damaged ({reason})") from None
     if told != training.run.json:
         raise Unfit("belongs to other settings")
-    if code != code_fingerprint():
+    if code != code_fingerprint(training.run.method, training.run.problem):
         raise Unfit("was written by other code")
     history, state = _checked(training, meta, content)
     training.go_back_to(state, history, meta["iteration"])

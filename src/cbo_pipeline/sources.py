@@ -40,6 +40,11 @@ def files(*modules: str) -> list[str]:
     return sorted(os.path.relpath(_path(module)) for module in found)
 
 
+def of_run(method: str, problem: str) -> list[str]:
+    """The files that decide what a run of this method on this problem gives."""
+    return files("training", "trajectory", f"methods.{method}", f"problems.{problem}")
+
+
 def _path(module: str) -> Path | None:
     base = ROOT.joinpath(*module.split("."))
     return next((p for p in (base.with_suffix(".py"), base / "__init__.py") if p.is_file()), None)

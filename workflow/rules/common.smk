@@ -77,7 +77,7 @@ def run_settings(wildcards):
 
 def run_sources(wildcards):
     run = resolved(wildcards)
-    return sources.files("training", "trajectory", f"methods.{run.method}", f"problems.{run.problem}")
+    return sources.of_run(run.method, run.problem)
 
 
 def cost_sources(wildcards):
