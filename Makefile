@@ -68,7 +68,7 @@ faults: $(VENV)/.dev
 bench:
 	test -x .bench-venv/bin/python || $(PYTHON) -m venv .bench-venv
 	.bench-venv/bin/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[workflow]" pot cbx==1.0.4
-	.bench-venv/bin/python benchmarks/run.py
+	.bench-venv/bin/python benchmarks/run.py $(ONLY)
 
 publish: $(VENV)/.workflow
 	"$(BIN)/cbo-pipeline" publish --output docs/reproduction --readme README.md

@@ -1,4 +1,4 @@
-"""All benchmarks, one after another: ``make bench``.
+"""All benchmarks, one after another: ``make bench``; or some again: ``make bench ONLY="bench_ot paper"``.
 
 Writes results.json, results.md, results.png and growth.png here, and the tables of docs/performance.md.
 """
@@ -8,6 +8,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import tables
@@ -24,22 +25,22 @@ def measured(script: str, *options: str) -> list[dict]:
     print(f"{script} ...", flush=True)
     command = [sys.executable, str(HERE / f"{script}.py"), "--json", *options]
     done = subprocess.run(command, cwd=HERE, check=True, stdout=subprocess.PIPE, text=True)
-    rows = [json.loads(text) for text in done.stdout.splitlines() if text.startswith("{")]
+    rows = [{"script": script, **json.loads(text)} for text in done.stdout.splitlines() if text.startswith("{")]
     for row in rows:
         print("  " + (line(row) if row["kind"] == "comparison" else json.dumps(row)), flush=True)
     return rows
 
 
-def all_measured() -> list[dict]:
-    """All rows; the estimates for larger papers take the exponents that were found before."""
-    rows = []
+def measured_again(scripts: Sequence[str], rows: list[dict]) -> list[dict]:
+    """The rows, those of these scripts measured anew. Estimates for larger papers take the exponents of growth."""
     with tempfile.TemporaryDirectory() as folder:
-        for script in SCRIPTS:
+        for script in sorted(scripts, key=SCRIPTS.index):
             exponents = {row["series"]: row["exponent"] for row in rows if row["kind"] == "growth"}
             file = Path(folder) / "exponents.json"
             file.write_text(json.dumps(exponents))
-            rows += measured(script, *(["--exponents", str(file)] if script == "paper" else []))
-    return rows
+            new = measured(script, *(["--exponents", str(file)] if script == "paper" else []))
+            rows = [row for row in rows if row["script"] != script] + new
+    return sorted(rows, key=lambda row: SCRIPTS.index(row["script"]))
 
 
 def plot(rows: list[dict], path: Path) -> None:
@@ -80,10 +81,15 @@ def publish(found: dict) -> None:
 
 
 def main() -> None:
-    """Measure and publish; with ``--publish``, publish what results.json holds already."""
-    file = HERE / "results.json"
-    if "--publish" not in sys.argv:
-        found = {"machine": f"{processor()}, Python {platform.python_version()}", "rows": all_measured()}
+    """Measure and publish, all scripts or those named; with ``--publish``, publish what results.json holds."""
+    file, names = HERE / "results.json", sys.argv[1:]
+    unknown = set(names) - {*SCRIPTS, "--publish"}
+    if unknown:
+        sys.exit(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(SCRIPTS)}")
+    if names != ["--publish"]:
+        before = json.loads(file.read_text(encoding="utf-8"))["rows"] if names else []
+        rows = measured_again(names or SCRIPTS, before)
+        found = {"machine": f"{processor()}, Python {platform.python_version()}", "rows": rows}
         file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     found = json.loads(file.read_text(encoding="utf-8"))
     publish(found)

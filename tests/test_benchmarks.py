@@ -104,3 +104,22 @@ def test_tables_are_made_anew_and_the_rest_is_kept(monkeypatch, capsys):
     assert once.startswith("before\n")
     assert once.endswith("<!-- end -->\nafter\n")
     assert tables.filled(once, found) == once
+
+
+def test_some_are_measured_again_and_the_rest_is_kept(monkeypatch):
+    import run
+
+    old = [{"script": name, "kind": "comparison", "value": 1} for name in ("bench_sine", "bench_ot", "paper")]
+    monkeypatch.setattr(
+        run, "measured", lambda script, *_: [{"script": script, "kind": "comparison", "value": 2}] * 2
+    )
+    rows = run.measured_again(["paper", "bench_sine"], old)
+    found = [(row["script"], row["value"]) for row in rows]
+    assert found == [("bench_sine", 2), ("bench_sine", 2), ("bench_ot", 1), ("paper", 2), ("paper", 2)]
+
+
+def test_every_row_that_is_kept_names_its_script():
+    import run
+
+    rows = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))["rows"]
+    assert {row["script"] for row in rows} == set(run.SCRIPTS)
