@@ -32,8 +32,8 @@ def gemm():
 
 
 def ours(method: str):
-    from cbo_pipeline.settings import RunName, load_config, resolve
-    from cbo_pipeline.training import Training
+    from cbo_pipeline.config.settings import RunName, load_config, resolve
+    from cbo_pipeline.training.loop import Training
 
     return iterations(Training.begin(resolve(load_config(), RunName("mnist", method, M, N, 0))))
 
@@ -56,7 +56,7 @@ def minibatches():
     """The images as CBXpy's user would hold them, and an epoch of minibatches."""
     import torch
 
-    from cbo_pipeline.mnist_data import folder, torchvision_mnist
+    from cbo_pipeline.problems._mnist_files import folder, torchvision_mnist
 
     files = torchvision_mnist()(folder(), train=True)
     x, y = files.data[: 10 * BATCH].reshape(-1, PIXELS) / 255, files.targets[: 10 * BATCH]
@@ -140,15 +140,15 @@ def print_parts() -> None:
 
     torch.set_num_threads(1)
     step("torch")
-    from cbo_pipeline import mnist_data
+    from cbo_pipeline.problems import _mnist_files as mnist_data
 
     mnist_data.torchvision_mnist()
     step("torchvision, which reads the files")
     import numba  # noqa: F401
 
     step("numba")
-    from cbo_pipeline.settings import RunName, load_config, resolve
-    from cbo_pipeline.training import Training
+    from cbo_pipeline.config.settings import RunName, load_config, resolve
+    from cbo_pipeline.training.loop import Training
 
     training = Training.assembled(resolve(load_config(), RunName("mnist", "cbo", M, N, 0)))
     step("training and test images")

@@ -14,9 +14,9 @@ from timing import Row, report, take_turns  # first: it sets one thread
 import numpy as np
 import torch
 
+from cbo_pipeline.config.settings import RunName, load_config, resolve
 from cbo_pipeline.methods.base import Clock
-from cbo_pipeline.settings import RunName, load_config, resolve
-from cbo_pipeline.training import Training
+from cbo_pipeline.training.loop import Training
 
 N, M = 200, 100
 

@@ -13,13 +13,13 @@ from timing import Row, report, take_turns, train_to  # first: it sets one threa
 import numpy as np
 import ot
 
-from cbo_pipeline import transport
-from cbo_pipeline.assignment import by_lapx, by_scipy
-from cbo_pipeline.costs import squared_costs
+from cbo_pipeline.config.settings import RunName, load_config, resolve
 from cbo_pipeline.methods.base import Clock
 from cbo_pipeline.methods.ot_cbo import atoms, networks
-from cbo_pipeline.settings import RunName, load_config, resolve
-from cbo_pipeline.training import Training
+from cbo_pipeline.numerics import transport
+from cbo_pipeline.numerics.assignment import by_lapx, by_scipy
+from cbo_pipeline.numerics.kernels.squared_costs import squared_costs
+from cbo_pipeline.training.loop import Training
 
 N = M = 200
 TRAINED = 60  # iterations

@@ -5,7 +5,7 @@
 An iteration is timed as the training loop does it, without records, in time of the processor. The exponent is fitted
 over the upper decade, where the term that grows fastest shows: a hidden quadratic term would draw it towards two. An
 ensemble that no longer fits into a cache takes up to twice as long a number, which adds up to 0.3. Memory is what
-the resident memory of a process grew by at its peak (``cbo_pipeline.cost``).
+the resident memory of a process grew by at its peak (``cbo_pipeline.training.cost``).
 """
 
 from timing import emit, fetch_mnist, iterations, take_turns  # first: it sets one thread
@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cbo_pipeline import cost
-from cbo_pipeline.settings import Run, RunName, load_config, resolve
-from cbo_pipeline.training import Training
+from cbo_pipeline.config.settings import Run, RunName, load_config, resolve
+from cbo_pipeline.training import cost
+from cbo_pipeline.training.loop import Training
 
 TOLERANCE = 0.3  # of an exponent: the step from one cache to the next
 

@@ -16,14 +16,14 @@ import time
 
 import numpy as np
 
-from cbo_pipeline import transport
-from cbo_pipeline.assignment import best_solver
-from cbo_pipeline.costs import squared_costs
+from cbo_pipeline.config.settings import RunName, load_config, resolve
 from cbo_pipeline.methods.base import Clock
 from cbo_pipeline.methods.ot_cbo import atoms
-from cbo_pipeline.settings import RunName, load_config, resolve
-from cbo_pipeline.ties import has_exchange
-from cbo_pipeline.training import Training
+from cbo_pipeline.numerics import transport
+from cbo_pipeline.numerics.assignment import best_solver
+from cbo_pipeline.numerics.kernels.squared_costs import squared_costs
+from cbo_pipeline.numerics.kernels.ties import has_exchange
+from cbo_pipeline.training.loop import Training
 
 TRAINED = 60  # iterations, for optimal transport
 # Parts are compared with each other, so it is time of the processor, which no other process takes away.

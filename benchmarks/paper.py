@@ -4,7 +4,7 @@
 
 Every curve of config.yaml is trained for some epochs, records included; times the epochs and the seeds, that is the
 paper. (The first epochs of optimal-transport CBO are its slowest, so that is on the safe side.) Memory is what the
-workflow asks for a run (``cbo_pipeline.memory``), files are counted from what a trajectory holds.
+workflow asks for a run (``cbo_pipeline.config.memory``), files are counted from what a trajectory holds.
 
 Ten and a hundred times the seeds are as many runs. Ten and a hundred times N or M take time by the exponents that
 ``growth.py`` finds.
@@ -44,7 +44,7 @@ SERIES = {
 
 def seconds_per_epoch(run) -> float:
     """Train for some epochs; the mean of all but the first, which also loads libraries and kernels."""
-    from cbo_pipeline.training import Interrupted, Training
+    from cbo_pipeline.training.loop import Interrupted, Training
 
     ends = []
 
@@ -60,7 +60,8 @@ def seconds_per_epoch(run) -> float:
 
 def parameters(run) -> int:
     """The parameters of one network."""
-    from cbo_pipeline import network, problems
+    from cbo_pipeline import problems
+    from cbo_pipeline.numerics import network
 
     problem = problems.find(run.problem)
     shapes = network.shapes(run.name.M, problem.features, problem.outputs, problem.outer_bias)
@@ -75,8 +76,8 @@ def file_bytes(run) -> int:
 
 def curves() -> list[dict]:
     """Every curve of the paper with its runs, seconds a run, bytes of memory and of files."""
-    from cbo_pipeline import memory
-    from cbo_pipeline.settings import load_config, resolve, runs
+    from cbo_pipeline.config import memory
+    from cbo_pipeline.config.settings import load_config, resolve, runs
 
     config, seeds = load_config(), defaultdict(list)
     for name in runs(config):

@@ -81,7 +81,7 @@ def iterations(training) -> Callable[[], object]:
 
 def train_to(training, iteration: int) -> None:
     """Train until so many iterations are done."""
-    from cbo_pipeline.training import Interrupted
+    from cbo_pipeline.training.loop import Interrupted
 
     def stop(training) -> None:
         if training.iteration == iteration:
@@ -93,7 +93,7 @@ def train_to(training, iteration: int) -> None:
 
 def fetch_mnist() -> None:
     """See that MNIST is there: in CBO_DATA_DIR, or fetched to the project's data folder."""
-    from cbo_pipeline import mnist_data
+    from cbo_pipeline.problems import _mnist_files as mnist_data
 
     folder, source = mnist_data.places(str(Path(__file__).parents[1] / "data"))
     mnist_data.fetch(folder, source, lambda text: print(text, file=sys.stderr))

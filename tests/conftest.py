@@ -6,7 +6,7 @@ import hypothesis
 import pytest
 
 import tiny
-from cbo_pipeline import mnist_data
+from cbo_pipeline.problems import _mnist_files as mnist_data
 
 # The same examples in every run, however busy the machine. HYPOTHESIS_PROFILE=explore looks for new ones.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)

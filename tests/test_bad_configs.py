@@ -8,12 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cbo_pipeline import memory, trajectory
-from cbo_pipeline.cli import main
+from cbo_pipeline.cli.main import main
+from cbo_pipeline.config import memory
+from cbo_pipeline.config.settings import GRID_KEYS, check_config, load_config, resolve, run_keys, runs, schema
 from cbo_pipeline.errors import ConfigError
-from cbo_pipeline.settings import GRID_KEYS, check_config, load_config, resolve, run_keys, runs, schema
-from cbo_pipeline.summarise import summarise_curve
-from cbo_pipeline.training import train
+from cbo_pipeline.results import trajectory
+from cbo_pipeline.results.summaries import summarise_curve
+from cbo_pipeline.training.loop import train
 from tiny import OVERLAY, environment, run_of
 
 E, C, A = "experiments.sine", "experiments.sine.methods.cbo", "experiments.sine.methods.adam"

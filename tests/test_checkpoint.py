@@ -12,11 +12,13 @@ import zipfile
 import numpy as np
 import pytest
 
-from cbo_pipeline import checkpoint, sources, trajectory
-from cbo_pipeline.checkpoint import Keeper, begin_or_go_on, save
-from cbo_pipeline.cli import main
+from cbo_pipeline.cli.main import main
 from cbo_pipeline.files import check_writable, whole_file
-from cbo_pipeline.training import Interrupted, Training
+from cbo_pipeline.results import code as sources
+from cbo_pipeline.results import trajectory
+from cbo_pipeline.training import checkpoint
+from cbo_pipeline.training.checkpoint import Keeper, begin_or_go_on, save
+from cbo_pipeline.training.loop import Interrupted, Training
 from tiny import run_of
 
 

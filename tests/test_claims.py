@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cbo_pipeline import claims
-from cbo_pipeline.claims import barycentres, files, pages, speed, statistics
+from cbo_pipeline.claims import barycentres, files, speed, statistics
 from cbo_pipeline.claims.evidence import Evidence
 from cbo_pipeline.claims.judgement import FAILS, HOLDS, IN_PART, NOT_TESTED
-from cbo_pipeline.cli import main
+from cbo_pipeline.cli.main import main
 from cbo_pipeline.errors import FileRefused
+from cbo_pipeline.pages import claims as pages
 from synthetic import cost, curve, decay, settling, summary
 
 SINE = {"points": 8000, "label_noise": 0.01, "precision": "float32"}
@@ -482,7 +483,7 @@ def test_epochs_to_reach_and_leaps():
 
 
 def test_the_command_writes_data_table_and_page(tmp_path):
-    from cbo_pipeline import trajectory
+    from cbo_pipeline.results import trajectory
 
     data = sine().summaries["sine"]
     data["risk_over_seeds"] = data["risk"].median("seed").expand_dims(statistic=["median"])

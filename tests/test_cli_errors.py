@@ -8,9 +8,10 @@ import xarray as xr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cbo_pipeline import summarise, trajectory
-from cbo_pipeline.cli import main
-from cbo_pipeline.training import train
+from cbo_pipeline.cli.main import main
+from cbo_pipeline.results import summaries as summarise
+from cbo_pipeline.results import trajectory
+from cbo_pipeline.training.loop import train
 from tiny import OVERLAY, run_of
 
 SMALL = ["epochs=1", "points=80", "batch_size=40", "snapshots=[]"]

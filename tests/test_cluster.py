@@ -4,7 +4,7 @@ import re
 
 import yaml
 
-from cbo_pipeline.settings import load_config, runs
+from cbo_pipeline.config.settings import load_config, runs
 from tiny import ROOT
 
 PROFILE = yaml.safe_load((ROOT / "workflow" / "profiles" / "slurm" / "config.yaml").read_text())

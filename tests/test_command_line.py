@@ -14,12 +14,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cbo_pipeline import claims, cli, cost, progress, show, summarise, trajectory
-from cbo_pipeline.claims import pages
+from cbo_pipeline import claims
 from cbo_pipeline.claims.evidence import Evidence
+from cbo_pipeline.cli import main as cli
+from cbo_pipeline.cli import progress
+from cbo_pipeline.config.settings import load_config
 from cbo_pipeline.figures import FIGURES
-from cbo_pipeline.settings import load_config
-from cbo_pipeline.training import History, train
+from cbo_pipeline.pages import claims as pages
+from cbo_pipeline.pages import show
+from cbo_pipeline.results import summaries as summarise
+from cbo_pipeline.results import trajectory
+from cbo_pipeline.training import cost
+from cbo_pipeline.training.loop import History, train
 from tiny import OVERLAY, environment, run_of
 
 

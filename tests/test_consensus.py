@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from cbo_pipeline import methods
-from cbo_pipeline.consensus import Diverged, gibbs_weights, weighted_mean
 from cbo_pipeline.methods.base import Clock
-from cbo_pipeline.noise import Noise
+from cbo_pipeline.numerics.consensus import Diverged, gibbs_weights, weighted_mean
+from cbo_pipeline.numerics.kernels.noise import Noise
 
 risks_of = hnp.arrays(np.float64, st.integers(1, 40), elements=st.floats(0, 1e6))
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cbo_pipeline import cost
+from cbo_pipeline.config.settings import RunName, load_config, resolve
 from cbo_pipeline.errors import FileRefused
-from cbo_pipeline.settings import RunName, load_config, resolve
-from cbo_pipeline.training import Training
+from cbo_pipeline.training import cost
+from cbo_pipeline.training.loop import Training
 
 CONFIG = load_config()
 SMALL = {"points": 200, "batch_size": 20}

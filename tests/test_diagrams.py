@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from cbo_pipeline import figures, sources
+from cbo_pipeline import figures
 from cbo_pipeline.figures import diagrams
 from cbo_pipeline.methods.cbo import CBO
 from cbo_pipeline.methods.multi_task_cbo import MultiTaskCBO
+from cbo_pipeline.results import code as sources
 
 
 @pytest.mark.parametrize(("method", "tasks"), [(CBO, 1), (MultiTaskCBO, 3)])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cbo_pipeline import reference
+from cbo_pipeline.pages import reference
 from checkout import Checkout
 
 ROOT = Path(__file__).parents[1]
@@ -91,7 +91,8 @@ def test_reading_a_run_as_the_docs_say(tmp_path):
         [sys.executable, "-c", code], cwd=tmp_path, env=drawing, check=True, capture_output=True, text=True
     )
     printed = [float(v) for v in re.findall(r"-?\d+\.\d*(?:e[-+]?\d+)?", done.stdout.splitlines()[-1])]
-    from cbo_pipeline import network, trajectory
+    from cbo_pipeline.numerics import network
+    from cbo_pipeline.results import trajectory
 
     run = trajectory.read(tmp_path / "run.nc")
     last = {k: run[k].sel(snapshot=20).values[None] for k in ("w", "b", "c")}
@@ -103,8 +104,11 @@ def test_reading_a_run_as_the_docs_say(tmp_path):
 
 def test_every_variable_and_key_of_the_results_is_described(tmp_path):
     """docs/trajectories.md against the names in the code, and against a cost that was measured."""
-    from cbo_pipeline import claims, cost, summarise, trajectory
+    from cbo_pipeline import claims
     from cbo_pipeline.claims.evidence import Evidence
+    from cbo_pipeline.results import summaries as summarise
+    from cbo_pipeline.results import trajectory
+    from cbo_pipeline.training import cost
     from tiny import run_of
 
     page = (ROOT / "docs/trajectories.md").read_text(encoding="utf-8")
@@ -169,7 +173,7 @@ def test_the_map_has_every_equation_of_the_code_every_figure_and_every_claim():
 
 def test_what_the_paper_leaves_open_is_told():
     """Every key that config.yaml marks as open is in the table of docs/reproduction.md; its keys exist."""
-    from cbo_pipeline.settings import schema
+    from cbo_pipeline.config.settings import schema
 
     marked = set(re.findall(r"^\s*(\w+):.*#.*\[open\]", (ROOT / "config.yaml").read_text(), re.MULTILINE))
     page = (ROOT / "docs/reproduction.md").read_text(encoding="utf-8")

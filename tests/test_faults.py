@@ -293,7 +293,7 @@ SPOILED = [
 
 @pytest.mark.parametrize("spoil", SPOILED, ids=lambda spoil: spoil.__name__)
 def test_a_spoiled_run_is_refused_by_name(copied, spoil, capsys, record_property):
-    from cbo_pipeline.cli import main
+    from cbo_pipeline.cli.main import main
 
     path = copied / RUN
     others = [path.with_name("M5_N8_seed1.nc"), path]

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from cbo_pipeline import methods
+from cbo_pipeline.config.settings import RunName, load_config, resolve
 from cbo_pipeline.methods.base import Clock
-from cbo_pipeline.noise import Noise
-from cbo_pipeline.settings import RunName, load_config, resolve
-from cbo_pipeline.training import Training, train
+from cbo_pipeline.numerics.kernels.noise import Noise
+from cbo_pipeline.training.loop import Training, train
 
 SMALL = {
     "sine": {"points": 400, "batch_size": 100, "epochs": 4},

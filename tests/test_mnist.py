@@ -5,12 +5,14 @@ import pytest
 import torch
 from torch.nn import functional
 
-from cbo_pipeline import checkpoint, consensus, methods, network, problems
+from cbo_pipeline import methods, problems
+from cbo_pipeline.config.settings import RunName, load_config, resolve
 from cbo_pipeline.errors import ConfigError, FileRefused
-from cbo_pipeline.noise import Noise
-from cbo_pipeline.settings import RunName, load_config, resolve
-from cbo_pipeline.streams import Streams
-from cbo_pipeline.training import Clock, Training, train
+from cbo_pipeline.numerics import consensus, network
+from cbo_pipeline.numerics.kernels.noise import Noise
+from cbo_pipeline.numerics.streams import Streams
+from cbo_pipeline.training import checkpoint
+from cbo_pipeline.training.loop import Clock, Training, train
 
 SMALL = {"images": 600, "batch_size": 200, "epochs": 2}
 

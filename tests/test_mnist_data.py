@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from cbo_pipeline import mnist_data
-from cbo_pipeline.cli import main
+from cbo_pipeline.cli.main import main
 from cbo_pipeline.errors import FileRefused, UserError
+from cbo_pipeline.problems import _mnist_files as mnist_data
 
 CONTENT = {name: f"the bytes of {name}\n".encode() * 50 for name in mnist_data.MD5}
 

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from cbo_pipeline import figures, summarise, trajectory
+from cbo_pipeline import figures
+from cbo_pipeline.config.settings import RunName, load_config, resolve
 from cbo_pipeline.figures import mnist, style
-from cbo_pipeline.settings import RunName, load_config, resolve
-from cbo_pipeline.training import train
+from cbo_pipeline.results import summaries as summarise
+from cbo_pipeline.results import trajectory
+from cbo_pipeline.training.loop import train
 
 LENGTHS = {"adam": 4, "adam_lr1": 4, "adam_lr2": 4, "adam_lr4": 4, "cbo": 2, "hybrid": 3}
 SHOWN = {

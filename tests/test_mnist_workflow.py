@@ -5,8 +5,8 @@ import gzip
 import pytest
 import yaml
 
-from cbo_pipeline import mnist_data
-from cbo_pipeline.settings import load_config
+from cbo_pipeline.config.settings import load_config
+from cbo_pipeline.problems import _mnist_files as mnist_data
 from checkout import Checkout
 
 pytestmark = pytest.mark.workflow

@@ -7,20 +7,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbo_pipeline import checkpoint, summarise, trajectory
+from cbo_pipeline.config.settings import RunName, load_config, resolve
 from cbo_pipeline.errors import ConfigError
 from cbo_pipeline.figures.multi_task import shown_tasks
 from cbo_pipeline.methods.base import Clock
 from cbo_pipeline.methods.cbo import CBO
 from cbo_pipeline.methods.multi_task_cbo import MultiTaskCBO
 from cbo_pipeline.methods.separate_cbo import SeparateCBO
-from cbo_pipeline.network import evaluate, select
-from cbo_pipeline.piecewise import sorted_points
+from cbo_pipeline.numerics.kernels.piecewise import sorted_points
+from cbo_pipeline.numerics.kernels.task_risks import squared_task_risks, task_basis
+from cbo_pipeline.numerics.network import evaluate, select
+from cbo_pipeline.numerics.streams import Streams
 from cbo_pipeline.problems.multi_task import MultiTask
-from cbo_pipeline.settings import RunName, load_config, resolve
-from cbo_pipeline.streams import Streams
-from cbo_pipeline.task_risks import squared_task_risks, task_basis
-from cbo_pipeline.training import Interrupted, Training, train
+from cbo_pipeline.results import summaries as summarise
+from cbo_pipeline.results import trajectory
+from cbo_pipeline.training import checkpoint
+from cbo_pipeline.training.loop import Interrupted, Training, train
 
 CONFIG = load_config()
 COMMON = {"dt": 0.2, "alpha": 50.0, "lambda_": 1.0, "sigma_squared": 1.8, "initial": "uniform", "initial_bound": 1.0}

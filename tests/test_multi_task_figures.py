@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from cbo_pipeline import cost, figures, summarise, trajectory
+from cbo_pipeline import figures
+from cbo_pipeline.config.settings import RunName, load_config, resolve
 from cbo_pipeline.figures import multi_task, style
-from cbo_pipeline.settings import RunName, load_config, resolve
-from cbo_pipeline.training import train
+from cbo_pipeline.results import summaries as summarise
+from cbo_pipeline.results import trajectory
+from cbo_pipeline.training import cost
+from cbo_pipeline.training.loop import train
 
 CONFIG = load_config()
 SMALL = {"points": 60, "batch_size": 20, "epochs": 3}

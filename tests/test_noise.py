@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cbo_pipeline import noise as noise_module
-from cbo_pipeline.noise import Noise, philox_words
-from cbo_pipeline.streams import Streams
+from cbo_pipeline.numerics.kernels import noise as noise_module
+from cbo_pipeline.numerics.kernels.noise import Noise, philox_words
+from cbo_pipeline.numerics.streams import Streams
 
 # Known answers published with the Random123 library for philox4x32-10.
 KNOWN_ANSWERS = [

@@ -6,18 +6,20 @@ import numpy as np
 import ot
 import pytest
 
-from cbo_pipeline import network, problems, trajectory, transport
+from cbo_pipeline import problems
+from cbo_pipeline.config.settings import RunName, load_config, resolve, runs
 from cbo_pipeline.errors import ConfigError
 from cbo_pipeline.methods.base import Clock
 from cbo_pipeline.methods.cbo import CBO
 from cbo_pipeline.methods.multi_task_ot_cbo import MultiTaskOTCBO
 from cbo_pipeline.methods.ot_cbo import OTCBO, atoms, networks
-from cbo_pipeline.noise import Noise
+from cbo_pipeline.numerics import network, transport
+from cbo_pipeline.numerics.kernels.noise import Noise
+from cbo_pipeline.numerics.streams import Streams
 from cbo_pipeline.problems.multi_task import MultiTask
 from cbo_pipeline.problems.square import Square
-from cbo_pipeline.settings import RunName, load_config, resolve, runs
-from cbo_pipeline.streams import Streams
-from cbo_pipeline.training import Training, train
+from cbo_pipeline.results import trajectory
+from cbo_pipeline.training.loop import Training, train
 
 COMMON = {"dt": 0.1, "alpha": 30.0, "lambda_": 1.3, "sigma_squared": 1.2, "initial": "uniform", "initial_bound": 2.0}
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from cbo_pipeline import network
-from cbo_pipeline.piecewise import predictions, sorted_points, squared_gradients, squared_risks
+from cbo_pipeline.numerics import network
+from cbo_pipeline.numerics.kernels.piecewise import predictions, sorted_points, squared_gradients, squared_risks
 
 
 def dense_risks(w, b, c, x, y, scale):

@@ -20,8 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from cbo_pipeline.consensus import weighted_mean
-from cbo_pipeline.transport import barycentre, ensemble_variance, match, objective
+from cbo_pipeline.numerics.consensus import weighted_mean
+from cbo_pipeline.numerics.transport import barycentre, ensemble_variance, match, objective
 
 seeds = st.integers(0, 2**32 - 1)
 LOCAL = 0.1  # share of V that one step may add because a barycentre is a local minimum

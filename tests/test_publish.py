@@ -7,10 +7,14 @@ import shutil
 import numpy as np
 import pytest
 
-from cbo_pipeline import claims, figures, publish, stages, trajectory
-from cbo_pipeline.claims import files, pages, speed
-from cbo_pipeline.cli import main
+from cbo_pipeline import claims, figures
+from cbo_pipeline.claims import files, speed
+from cbo_pipeline.cli.main import main
 from cbo_pipeline.errors import UserError
+from cbo_pipeline.pages import claims as pages
+from cbo_pipeline.pages import publish
+from cbo_pipeline.results import job_times as stages
+from cbo_pipeline.results import trajectory
 from tiny import ROOT
 
 PAGE = f"# A page\n\nbefore\n{publish.BEGIN}\nof old\n{publish.END}\nafter\n"
@@ -126,7 +130,7 @@ def test_results_of_the_whole_config_are_recognised():
     """Summaries that hold every curve of config.yaml, with all its seeds."""
     import xarray as xr
 
-    from cbo_pipeline.settings import RunName, load_config, resolve, runs
+    from cbo_pipeline.config.settings import RunName, load_config, resolve, runs
 
     config = load_config()
     curves: dict[str, dict[str, int]] = {}

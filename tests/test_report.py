@@ -16,10 +16,11 @@ from struct import pack
 import pytest
 
 from cbo_pipeline import claims
-from cbo_pipeline.claims import pages, speed
+from cbo_pipeline.claims import speed
 from cbo_pipeline.claims.evidence import Evidence
 from cbo_pipeline.figures import FIGURES
-from cbo_pipeline.record import write_record
+from cbo_pipeline.pages import claims as pages
+from cbo_pipeline.pages.settings import write_record
 from checkout import ROOT, Checkout
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cbo_pipeline.cli import main
+from cbo_pipeline.cli.main import main
 from tiny import ROOT, SUMMARY, digests, finish, run_of, snakemake_command, train_command
 
 NASTY = "a folder; touch pwned $(touch pwned) `touch pwned` 'single' \"double\" & ünïcode"

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from cbo_pipeline import settings
+from cbo_pipeline.config import settings
+from cbo_pipeline.config.settings import Run, RunName, check_config, load_config, resolve, runs
 from cbo_pipeline.errors import ConfigError
-from cbo_pipeline.settings import Run, RunName, check_config, load_config, resolve, runs
 
 
 @pytest.fixture

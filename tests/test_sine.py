@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from cbo_pipeline import methods, network, problems
+from cbo_pipeline import methods, problems
+from cbo_pipeline.config.settings import RunName, load_config, resolve
 from cbo_pipeline.methods.base import Clock
-from cbo_pipeline.noise import Noise
-from cbo_pipeline.settings import RunName, load_config, resolve
-from cbo_pipeline.streams import Streams
-from cbo_pipeline.training import Training, train
+from cbo_pipeline.numerics import network
+from cbo_pipeline.numerics.kernels.noise import Noise
+from cbo_pipeline.numerics.streams import Streams
+from cbo_pipeline.training.loop import Training, train
 
 
 def run(method, changes=None, M=12, N=None, seed=0, experiment="sine"):

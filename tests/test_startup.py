@@ -4,10 +4,10 @@ import pickle
 import re
 import sys
 
+import cbo_pipeline.kernels  # noqa: F401  (its import is what is tested here)
 import pytest
 from numba.core import caching
 
-import cbo_pipeline.kernels  # noqa: F401  (its import is what is tested here)
 import tiny
 
 HEAVY = {"torch", "torchvision", "numba", "matplotlib", "xarray", "scipy", "h5netcdf", "h5py", "lap", "snakemake"}

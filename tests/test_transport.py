@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from cbo_pipeline import assignment, transport
-from cbo_pipeline.assignment import assignments, by_lapx, by_scipy
-from cbo_pipeline.costs import squared_costs
+from cbo_pipeline.numerics import assignment, transport
+from cbo_pipeline.numerics.assignment import assignments, by_lapx, by_scipy
+from cbo_pipeline.numerics.kernels.squared_costs import squared_costs
 
 SOLVERS = (by_lapx, by_scipy)
 seeds = st.integers(0, 2**32 - 1)

@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-from cbo_pipeline import checkpoint, mnist_data, settings, trajectory
+from cbo_pipeline.config import settings
 from cbo_pipeline.errors import UserError
-from cbo_pipeline.training import Training, train
+from cbo_pipeline.problems import _mnist_files as mnist_data
+from cbo_pipeline.results import trajectory
+from cbo_pipeline.training import checkpoint
+from cbo_pipeline.training.loop import Training, train
 from tiny import ROOT, run_of
 
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")

@@ -23,7 +23,7 @@ rule check_barycentres:
 rule record_settings:
     """Write the versions and the whole config as a page of the report."""
     input:
-        code=sources.files("record"),
+        code=sources.files("pages.settings"),
     output:
         report(
             "results/settings.html",
@@ -55,7 +55,7 @@ rule judge_claims:
         summaries=[f"results/summary/{experiment}.nc" for experiment in CONFIG["experiments"]],
         costs=costs_of_claims(),
         checks="results/checks/barycentres.json",
-        code=sources.files("claims", "claims.pages", "claims.files", "claims.speed"),
+        code=sources.files("claims", "pages.claims", "claims.files", "claims.speed"),
     output:
         json="results/claims.json",
         markdown="results/claims.md",

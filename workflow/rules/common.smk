@@ -12,7 +12,10 @@ from snakemake.logging import logger
 # The checkout's own package, installed or not: the driver must agree with the jobs on what a run is.
 sys.path.insert(0, f"{workflow.basedir}/src")
 
-from cbo_pipeline import figures, memory, mnist_data, settings, sources
+from cbo_pipeline import figures
+from cbo_pipeline.config import memory, settings
+from cbo_pipeline.problems import _mnist_files as mnist_data
+from cbo_pipeline.results import code as sources
 from cbo_pipeline.errors import UserError
 
 
@@ -82,7 +85,7 @@ def run_sources(wildcards):
 
 def cost_sources(wildcards):
     run = resolved_curve(wildcards)
-    return sources.files("cost", f"methods.{run.method}", f"problems.{run.problem}")
+    return sources.files("training.cost", f"methods.{run.method}", f"problems.{run.problem}")
 
 
 def megabytes(wildcards, attempt):

@@ -1,6 +1,6 @@
-"""The same command goes on after a Snakemake was killed: see cbo_pipeline.driver_lock."""
+"""The same command goes on after a Snakemake was killed: see cbo_pipeline.workflow.driver_lock."""
 
-from cbo_pipeline import driver_lock
+from cbo_pipeline.workflow import driver_lock
 
 if workflow.is_main_process:
     try:

@@ -2,7 +2,7 @@ rule summarise_curve:
     """Gather the runs of one method at one M and N: medians, quartiles, extremes over the seeds."""
     input:
         runs=runs_of_curve,
-        code=sources.files("summarise"),
+        code=sources.files("results.summaries"),
     output:
         "results/summary/{experiment}/{method}_M{M}_N{N}.nc",
     log:
@@ -25,7 +25,7 @@ rule join_curves:
     """Join all curves of one experiment into one summary."""
     input:
         curves=curves_of_experiment,
-        code=sources.files("summarise"),
+        code=sources.files("results.summaries"),
     output:
         "results/summary/{experiment}.nc",
     log:

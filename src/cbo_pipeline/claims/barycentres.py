@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from cbo_pipeline.transport import barycentre, objective
+from cbo_pipeline.numerics.transport import barycentre, objective
 
 SMALL = (3, 3, 3)  # N, M, D: every permutation can be tried
 LARGE = (10, 20, 3)

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from cbo_pipeline import trajectory
 from cbo_pipeline.claims.evidence import Evidence
 from cbo_pipeline.errors import FileRefused
+from cbo_pipeline.results import trajectory
 
 
 def read(paths: Iterable[Path]) -> Evidence:

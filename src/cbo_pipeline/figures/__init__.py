@@ -129,8 +129,10 @@ FIGURES = {
 
 def draw(label: str, summaries: Sequence[Path], outputs: Sequence[Path], costs: Sequence[Path] = ()) -> None:
     """Draw a figure from the summaries (and costs) of its curves and save it under every name in ``outputs``."""
-    from cbo_pipeline import cost, summarise, trajectory
     from cbo_pipeline.figures import style
+    from cbo_pipeline.results import summaries as summarise
+    from cbo_pipeline.results import trajectory
+    from cbo_pipeline.training import cost
 
     if label not in FIGURES:
         raise UserError(f"{label}: no such figure; known: {', '.join(FIGURES)}")

@@ -15,8 +15,8 @@ from cbo_pipeline.figures import style
 from cbo_pipeline.methods.base import Clock
 from cbo_pipeline.methods.cbo import CBO
 from cbo_pipeline.methods.multi_task_cbo import MultiTaskCBO
-from cbo_pipeline.network import Networks
-from cbo_pipeline.streams import Streams
+from cbo_pipeline.numerics.network import Networks
+from cbo_pipeline.numerics.streams import Streams
 
 # The minimisers (kink, slope) of three related tasks; the first is the single task.
 TASKS = np.array([[-0.45, 0.62], [0.12, 0.30], [0.52, 0.74]])

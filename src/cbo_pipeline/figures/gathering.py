@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from cbo_pipeline.figures import style
 from cbo_pipeline.methods.base import Clock
 from cbo_pipeline.methods.cbo import CBO
-from cbo_pipeline.network import Networks, evaluate
+from cbo_pipeline.numerics.network import Networks, evaluate
+from cbo_pipeline.numerics.streams import Streams
 from cbo_pipeline.problems.sine import Sine
-from cbo_pipeline.streams import Streams
 
 SHOWN = (0, 1, 5, 20, 60, 200)  # epochs
 SEED, N, M, POINTS, BATCH = 3, 200, 100, 4000, 800

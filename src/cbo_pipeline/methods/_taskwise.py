@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from cbo_pipeline.methods.cbo import CBO
-from cbo_pipeline.network import select, squared_distances
+from cbo_pipeline.numerics.network import select, squared_distances
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from cbo_pipeline.consensus import Diverged
 from cbo_pipeline.methods.base import Method, State, View
-from cbo_pipeline.network import Networks
+from cbo_pipeline.numerics.consensus import Diverged
+from cbo_pipeline.numerics.network import Networks
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from cbo_pipeline.network import Networks, select, squared_distances
+from cbo_pipeline.numerics.network import Networks, select, squared_distances
 from cbo_pipeline.problems.base import Problem
 
 State = dict[str, Networks]  # "particles", and what else a method carries from step to step

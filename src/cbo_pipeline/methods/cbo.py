@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import ClassVar
 
-from cbo_pipeline.consensus import gibbs_weights, weighted_mean
 from cbo_pipeline.methods.base import Clock, Method, State, View, best_particles
-from cbo_pipeline.network import in_numpy
-from cbo_pipeline.schedules import growing
+from cbo_pipeline.numerics.consensus import gibbs_weights, weighted_mean
+from cbo_pipeline.numerics.network import in_numpy
+from cbo_pipeline.numerics.schedules import growing
 
 
 @dataclass(frozen=True)

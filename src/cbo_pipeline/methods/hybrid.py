@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from cbo_pipeline.methods.base import State
 from cbo_pipeline.methods.cbo import CBO
-from cbo_pipeline.network import in_numpy, zeros_like
+from cbo_pipeline.numerics.network import in_numpy, zeros_like
 
 
 @dataclass(frozen=True, kw_only=True)

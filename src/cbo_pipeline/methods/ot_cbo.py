@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from cbo_pipeline import transport
-from cbo_pipeline.consensus import gibbs_weights
 from cbo_pipeline.errors import ConfigError
 from cbo_pipeline.methods._taskwise import TaskwiseCBO
 from cbo_pipeline.methods.base import Clock, State, View, best_particles
-from cbo_pipeline.network import Networks
-from cbo_pipeline.schedules import falling
+from cbo_pipeline.numerics import transport
+from cbo_pipeline.numerics.consensus import gibbs_weights
+from cbo_pipeline.numerics.network import Networks
+from cbo_pipeline.numerics.schedules import falling
 
 
 @dataclass(frozen=True)

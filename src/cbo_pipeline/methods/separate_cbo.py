@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cbo_pipeline import network
 from cbo_pipeline.methods._taskwise import TaskwiseCBO
 from cbo_pipeline.methods.base import State, View
-from cbo_pipeline.network import select
+from cbo_pipeline.numerics import network
+from cbo_pipeline.numerics.network import select
 
 
 @dataclass(frozen=True)

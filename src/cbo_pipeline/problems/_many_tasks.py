@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cbo_pipeline.network import Networks, evaluate
+from cbo_pipeline.numerics.network import Networks, evaluate
 from cbo_pipeline.problems._regression import GRID, Regression, flat
 
 
@@ -34,12 +34,12 @@ class ManyTasks(Regression):
     @functools.cached_property
     def _targets(self):
         """The targets of all tasks on the whole data set (``task_risks.TaskBasis``)."""
-        from cbo_pipeline.task_risks import task_basis
+        from cbo_pipeline.numerics.kernels.task_risks import task_basis
 
         return task_basis(self.y)
 
     def batch(self, indices: np.ndarray) -> TaskBatch:
-        from cbo_pipeline.piecewise import sorted_points
+        from cbo_pipeline.numerics.kernels.piecewise import sorted_points
 
         indices = np.sort(indices)
         targets = self._targets.at(indices)
@@ -50,7 +50,7 @@ class ManyTasks(Regression):
 
     def risks(self, networks: Networks, batch: TaskBatch) -> np.ndarray:
         """All N x P risks; network n is evaluated once, not once a task."""
-        from cbo_pipeline.task_risks import squared_task_risks
+        from cbo_pipeline.numerics.kernels.task_risks import squared_task_risks
 
         return squared_task_risks(*flat(networks), self.scale, *batch)
 

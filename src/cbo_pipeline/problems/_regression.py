@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cbo_pipeline.network import Networks, evaluate
+from cbo_pipeline.numerics.network import Networks, evaluate
+from cbo_pipeline.numerics.streams import Streams
 from cbo_pipeline.problems.base import Problem
-from cbo_pipeline.streams import Streams
 
 GRID = np.linspace(0.0, 1.0, 401)  # where examples are shown
 
@@ -40,7 +40,7 @@ class Regression(Problem):
         return 1.0 / self.M if self.scaling == "mean_field" else 1.0
 
     def batch(self, indices: np.ndarray):
-        from cbo_pipeline.piecewise import sorted_points
+        from cbo_pipeline.numerics.kernels.piecewise import sorted_points
 
         indices = np.sort(indices)
         return sorted_points(self.x[indices], self.y[indices])
@@ -66,14 +66,14 @@ class Regression(Problem):
         }
 
     def risks(self, networks: Networks, batch) -> np.ndarray:
-        from cbo_pipeline.piecewise import squared_risks
+        from cbo_pipeline.numerics.kernels.piecewise import squared_risks
 
         out = np.empty(len(networks["b"]))
         squared_risks(*flat(networks), self.scale, *batch, out)
         return out
 
     def risks_and_gradients(self, networks: Networks, batch, out: Networks) -> np.ndarray:
-        from cbo_pipeline.piecewise import squared_gradients
+        from cbo_pipeline.numerics.kernels.piecewise import squared_gradients
 
         risks = np.empty(len(networks["b"]))
         squared_gradients(*flat(networks), self.scale, *batch, risks, *flat(out))

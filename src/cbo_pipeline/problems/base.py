@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from cbo_pipeline import network
-from cbo_pipeline.network import Networks
-from cbo_pipeline.streams import Streams
+from cbo_pipeline.numerics import network
+from cbo_pipeline.numerics.network import Networks
+from cbo_pipeline.numerics.streams import Streams
 
 
 @dataclass

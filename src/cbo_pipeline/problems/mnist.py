@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cbo_pipeline import mnist_data
 from cbo_pipeline.errors import ConfigError
-from cbo_pipeline.network import Networks
+from cbo_pipeline.numerics.network import Networks
+from cbo_pipeline.numerics.streams import Streams
+from cbo_pipeline.problems import _mnist_files as mnist_data
 from cbo_pipeline.problems.base import Problem
-from cbo_pipeline.streams import Streams
 
 TRAINING_IMAGES = 60_000
 BLOCK = 50  # networks evaluated together

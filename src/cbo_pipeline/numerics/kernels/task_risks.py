@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cbo_pipeline.kernels import kernel
-from cbo_pipeline.piecewise import SortedPoints, add_networks
+from cbo_pipeline.numerics.kernels.compiler import kernel
+from cbo_pipeline.numerics.kernels.piecewise import SortedPoints, add_networks
 
 
 class TaskBasis(NamedTuple):

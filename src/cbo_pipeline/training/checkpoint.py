@@ -15,11 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from cbo_pipeline import sources, trajectory
+from cbo_pipeline.config.settings import Run
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.files import whole_file
-from cbo_pipeline.settings import Run
-from cbo_pipeline.training import History, Interrupted, Training
+from cbo_pipeline.results import code as sources
+from cbo_pipeline.results import trajectory
+from cbo_pipeline.training.loop import History, Interrupted, Training
 
 COUNTERS = ("iteration", "epochs", "tasks", "diverged")
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from cbo_pipeline import methods, problems
+from cbo_pipeline.config.settings import Run
 from cbo_pipeline.errors import FileRefused
 from cbo_pipeline.files import whole_file
-from cbo_pipeline.settings import Run
-from cbo_pipeline.training import Interrupted, Training
+from cbo_pipeline.training.loop import Interrupted, Training
 
 LEAST, MOST = 5, 500  # iterations
 WATCHED = 4  # iterations among which memory is watched: always as many, so that the peak means the same everywhere

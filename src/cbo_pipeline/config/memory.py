@@ -9,8 +9,9 @@ import math
 import os
 from pathlib import Path
 
-from cbo_pipeline import methods, network, problems
+from cbo_pipeline import methods, problems
 from cbo_pipeline.errors import ConfigError
+from cbo_pipeline.numerics import network
 
 LIBRARIES = 500 << 20  # the interpreter with numpy, numba, xarray and torch, in bytes
 SNAKEMAKE = 300 << 20  # the two Snakemake processes that Slurm counts with a job's own

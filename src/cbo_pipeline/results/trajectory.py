@@ -15,11 +15,11 @@ import numpy as np
 import xarray as xr
 
 import cbo_pipeline
+from cbo_pipeline.config.settings import Run
 from cbo_pipeline.errors import FileRefused, UserError
 from cbo_pipeline.files import whole_file
-from cbo_pipeline.network import DIMENSIONS
-from cbo_pipeline.settings import Run
-from cbo_pipeline.training import History
+from cbo_pipeline.numerics.network import DIMENSIONS
+from cbo_pipeline.training.loop import History
 
 CONTRACT = 1  # raised when the meaning or the bytes of a file change
 ENGINE = "h5netcdf"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cbo_pipeline.kernels import kernel
+from cbo_pipeline.numerics.kernels.compiler import kernel
 
 LANES = 128  # counters handled together: small enough for the first-level cache
 CHUNK = 4 * LANES  # normals made together

@@ -1,6 +1,7 @@
 """The reference of the config, made from the schema: docs/configuration.md."""
 
-from cbo_pipeline import methods, problems, settings
+from cbo_pipeline import methods, problems
+from cbo_pipeline.config import settings
 
 INTRODUCTION = """\
 # The configuration

@@ -7,7 +7,7 @@ lexicographic order does not depend on the permutation or on the potentials that
 
 import numpy as np
 
-from cbo_pipeline.kernels import kernel
+from cbo_pipeline.numerics.kernels.compiler import kernel
 
 TIGHT = 1e-12  # of the largest matched cost: below it a difference is taken for rounding
 MINIMA = {"nnan", "nsz"}  # lets the compiler vectorise a running minimum; sums keep their order

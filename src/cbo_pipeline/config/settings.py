@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cbo_pipeline import memory, methods, problems
+from cbo_pipeline import methods, problems
+from cbo_pipeline.config import memory
 from cbo_pipeline.errors import ConfigError
 
 # Keys of the training loop itself; the others belong to a problem or a method.
@@ -96,7 +97,7 @@ def run_keys(problem: str, method: str) -> set[str]:
 
 def project_file(name: str) -> Path:
     """A file of the project: beside the installed package, or in the checkout that it belongs to."""
-    here = Path(__file__).parent
+    here = Path(__file__).parents[1]
     candidates = (here / Path(name).name, here.parents[1] / name)
     for path in candidates:
         if path.is_file():

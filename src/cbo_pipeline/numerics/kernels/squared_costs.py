@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cbo_pipeline.kernels import kernel
+from cbo_pipeline.numerics.kernels.compiler import kernel
 
 
 @kernel

@@ -2,8 +2,8 @@
 
 import argparse
 
+from cbo_pipeline.config.settings import load_config
 from cbo_pipeline.figures import FIGURES
-from cbo_pipeline.settings import load_config
 
 
 def script(parser: argparse.ArgumentParser) -> str:

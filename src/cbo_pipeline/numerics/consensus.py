@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cbo_pipeline.network import Networks
+from cbo_pipeline.numerics.network import Networks
 
 UNDERFLOW = -746.0  # the exponential of this, and of all below, is zero in float64
 COLUMNS = 1 << 12  # parameters averaged together: bounds the copy of those that have a weight

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cbo_pipeline.kernels import kernel
+from cbo_pipeline.numerics.kernels.compiler import kernel
 
 BINS_PER_POINT = 4  # so many that a bin seldom holds two points
 LARGEST = np.finfo(np.float64).max  # a kink at infinity would run past the end of the points

@@ -15,11 +15,14 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from cbo_pipeline import figures, memory, stages, trajectory
-from cbo_pipeline.claims import pages
+from cbo_pipeline import figures
+from cbo_pipeline.config import memory
+from cbo_pipeline.config.settings import Run, load_config, resolve, runs
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.files import whole_file
-from cbo_pipeline.settings import Run, load_config, resolve, runs
+from cbo_pipeline.pages import claims as pages
+from cbo_pipeline.results import job_times as stages
+from cbo_pipeline.results import trajectory
 
 BEGIN, END = "<!-- made by `make publish`: begin -->", "<!-- made by `make publish`: end -->"
 VERDICTS = ("claims.md", "claims.json", "speed.json")
@@ -205,7 +208,7 @@ def _where(summaries: dict[str, xr.Dataset]) -> dict[str, str]:
 
 def _commit() -> str:
     """The commit of the code, and whether what decides the results was edited since."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
 
     def git(*arguments: str) -> str:
         done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)

@@ -8,9 +8,9 @@ from string import ascii_letters
 import numpy as np
 import xarray as xr
 
-from cbo_pipeline import trajectory
-from cbo_pipeline.claims import pages
 from cbo_pipeline.errors import FileRefused
+from cbo_pipeline.pages import claims as pages
+from cbo_pipeline.results import trajectory
 
 WIDTH, HEIGHT = 60, 12
 # A character of braille is a grid of four rows and two columns of dots; the bit of each dot.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cbo_pipeline.assignment import Solver, assignments
+from cbo_pipeline.numerics.assignment import Solver, assignments
 
 BLOCK = 1 << 20  # costs held together, in numbers: a few problems, so that they stay in the cache
 LARGEST = 1e150  # atoms beyond it have no finite cost
@@ -35,7 +35,7 @@ def match(x: np.ndarray, y: np.ndarray, solver: Solver | None = None) -> Matchin
 
     A particle with atoms that are not finite keeps its order; its distance is not finite either.
     """
-    from cbo_pipeline.costs import squared_costs
+    from cbo_pipeline.numerics.kernels.squared_costs import squared_costs
 
     x, y = x.astype(np.float64), np.ascontiguousarray(y, np.float64)
     N, M, _ = x.shape

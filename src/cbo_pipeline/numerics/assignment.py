@@ -5,7 +5,7 @@ A batch is an array of costs (K, M, M); its solution is ``columns`` (K, M): row 
 not installed scipy solves one problem after the other.
 
 Where several permutations are optimal the libraries may choose differently. Then the first of all optimal
-permutations in lexicographic order is taken, whatever the library found (``cbo_pipeline.ties``). To find out
+permutations in lexicographic order is taken, whatever the library found (``cbo_pipeline.numerics.kernels.ties``). To find out
 whether there are several costs half as much as the solution itself, so large problems are asked only if two of their
 rows could exchange their columns at no cost, as is the case for coinciding atoms. What is guaranteed is therefore:
 the same total cost always (to rounding); the same permutation for M <= ``SMALL``, and beyond it unless the only ties
@@ -28,7 +28,7 @@ def assignments(costs: np.ndarray, solver: Solver | None = None) -> np.ndarray:
     >>> assignments(np.array([[[3.0, 1.0], [1.0, 4.0]], [[1.0, 1.0], [1.0, 1.0]]])).tolist()
     [[1, 0], [0, 1]]
     """
-    from cbo_pipeline.ties import has_exchange, smallest_optima
+    from cbo_pipeline.numerics.kernels.ties import has_exchange, smallest_optima
 
     columns = (solver or best_solver())(costs)
     suspects = has_exchange(costs, columns) if costs.shape[1] > SMALL else np.ones(len(costs), bool)

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cbo_pipeline import methods, problems
-from cbo_pipeline.consensus import Diverged
+from cbo_pipeline.config.settings import Run
 from cbo_pipeline.methods.base import Clock, Method, State, View
-from cbo_pipeline.network import Networks
+from cbo_pipeline.numerics.consensus import Diverged
+from cbo_pipeline.numerics.network import Networks
+from cbo_pipeline.numerics.streams import Streams
 from cbo_pipeline.problems.base import Problem
-from cbo_pipeline.settings import Run
-from cbo_pipeline.streams import Streams
 
 # Particles may fly off to infinity: that is recorded, and no reason for a warning.
 BLOWING_UP_IS_DATA = np.errstate(over="ignore", invalid="ignore")
@@ -168,7 +168,7 @@ class Training:
 def train(run: Run) -> History:
     """Train from the beginning to the end, quietly: the whole pipeline of one run as one call.
 
-    >>> from cbo_pipeline.settings import RunName, load_config, resolve
+    >>> from cbo_pipeline.config.settings import RunName, load_config, resolve
     >>> name = RunName("sine", "cbo", M=10, N=8, seed=0)
     >>> history = train(resolve(load_config(), name, {"epochs": 2}))
     >>> history.records["risk"].shape

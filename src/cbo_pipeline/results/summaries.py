@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from cbo_pipeline import problems, trajectory
+from cbo_pipeline import problems
+from cbo_pipeline.config.settings import Run
 from cbo_pipeline.errors import FileRefused
+from cbo_pipeline.numerics.streams import Streams
 from cbo_pipeline.problems.base import Problem
-from cbo_pipeline.settings import Run
-from cbo_pipeline.streams import Streams
+from cbo_pipeline.results import trajectory
 
 STATISTICS = ("min", "q25", "median", "q75", "max", "mean")
 SERIES = ("risk", "risk_min", "risk_median", "accuracy", "variance", "rounds", "alpha", "sigma")

@@ -39,8 +39,8 @@ class Streams:
         return np.random.default_rng(self._sequence(_BATCHES, epoch))
 
     def noise(self, iteration: int):
-        """The standard normal noise of one iteration, see ``cbo_pipeline.noise``."""
-        from cbo_pipeline.noise import Noise
+        """The standard normal noise of one iteration, see ``cbo_pipeline.numerics.kernels.noise``."""
+        from cbo_pipeline.numerics.kernels.noise import Noise
 
         return Noise(self._noise_key, iteration)
 

@@ -238,8 +238,12 @@ def _seconds(text: str) -> float:
 
 
 def _train(options) -> int:
-    from cbo_pipeline import checkpoint, files, memory, progress, trajectory
-    from cbo_pipeline.training import Interrupted
+    from cbo_pipeline import files
+    from cbo_pipeline.cli import progress
+    from cbo_pipeline.config import memory
+    from cbo_pipeline.results import trajectory
+    from cbo_pipeline.training import checkpoint
+    from cbo_pipeline.training.loop import Interrupted
 
     run = _run_of(options)
     memory.check(run, f"experiments.{run.name.experiment}.methods.{run.name.method}")
@@ -267,14 +271,14 @@ def _train(options) -> int:
 
 
 def _cost(options) -> int:
-    from cbo_pipeline import cost
+    from cbo_pipeline.training import cost
 
     cost.write(cost.measure(_run_of(options), options.seconds), options.output)
     return 0
 
 
 def _run_of(options):
-    from cbo_pipeline.settings import Run, RunName, check_config, experiment_runs, load_config, resolve
+    from cbo_pipeline.config.settings import Run, RunName, check_config, experiment_runs, load_config, resolve
 
     if options.settings is not None:
         return Run.from_json(options.settings)
@@ -318,21 +322,24 @@ def _result(run, history, output) -> str:
 
 
 def _summarise(options) -> int:
-    from cbo_pipeline import summarise, trajectory
+    from cbo_pipeline.results import summaries as summarise
+    from cbo_pipeline.results import trajectory
 
     trajectory.write(summarise.summarise_curve(options.runs), options.output)
     return 0
 
 
 def _join(options) -> int:
-    from cbo_pipeline import summarise, trajectory
+    from cbo_pipeline.results import summaries as summarise
+    from cbo_pipeline.results import trajectory
 
     trajectory.write(summarise.join([trajectory.read(p, "summary") for p in options.summaries]), options.output)
     return 0
 
 
 def _check_barycentres(options) -> int:
-    from cbo_pipeline.claims import barycentres, pages
+    from cbo_pipeline.claims import barycentres
+    from cbo_pipeline.pages import claims as pages
 
     pages.write_json({"check": "barycentres", **barycentres.check_barycentres()}, options.output)
     return 0
@@ -340,7 +347,8 @@ def _check_barycentres(options) -> int:
 
 def _claims(options) -> int:
     from cbo_pipeline import claims
-    from cbo_pipeline.claims import files, pages, speed
+    from cbo_pipeline.claims import files, speed
+    from cbo_pipeline.pages import claims as pages
 
     evidence = files.read(options.evidence)
     rows, measured = claims.judge_all(evidence), speed.speed(evidence)
@@ -359,7 +367,8 @@ def _claims(options) -> int:
 def _record(options) -> int:
     import json
 
-    from cbo_pipeline import record, trajectory
+    from cbo_pipeline.pages import settings as record
+    from cbo_pipeline.results import trajectory
 
     try:
         config = json.loads(options.settings)
@@ -377,7 +386,7 @@ def _figure(options) -> int:
 
 
 def _fetch_mnist(options) -> int:
-    from cbo_pipeline import mnist_data
+    from cbo_pipeline.problems import _mnist_files as mnist_data
 
     mnist_data.fetch(
         options.data_dir or mnist_data.folder(), options.source, lambda text: print(text, file=sys.stderr)
@@ -388,14 +397,14 @@ def _fetch_mnist(options) -> int:
 
 
 def _show(options) -> int:
-    from cbo_pipeline import show
+    from cbo_pipeline.pages import show
 
     print(show.text(options.file))
     return 0
 
 
 def _publish(options) -> int:
-    from cbo_pipeline import publish
+    from cbo_pipeline.pages import publish
 
     made = publish.publish(options.results, options.output, options.readme)
     size = sum(path.stat().st_size for path in made) / 1e6
@@ -406,21 +415,21 @@ def _publish(options) -> int:
 
 
 def _reference(options) -> int:
-    from cbo_pipeline import reference
+    from cbo_pipeline.pages import reference
 
     print(reference.markdown(), end="")
     return 0
 
 
 def _completion(options) -> int:
-    from cbo_pipeline import completion
+    from cbo_pipeline.cli import completion
 
     print(completion.script(_parser()))
     return 0
 
 
 def _check(options) -> int:
-    from cbo_pipeline.settings import check_config, load_config, runs
+    from cbo_pipeline.config.settings import check_config, load_config, runs
 
     config = load_config(*options.config)
     check_config(config)
