@@ -3,7 +3,8 @@
 #   make demo     the whole reproduction, small, in minutes: figures in demo/results/figures
 #   make paper    the whole reproduction at the paper's scale
 #   make report   one HTML page of the demo (make report OF=paper: of the paper)
-#   make test     lint and tests
+#   make quick    the unit tests, in a minute
+#   make test     lint and all tests
 #   make faults   kill, fill, cut and break things; count what survives
 #   make bench    how fast it is, against the peers
 #   make publish  docs/reproduction, and the part of README.md on it, from results/
@@ -12,11 +13,11 @@ VENV ?= .venv
 BIN := $(CURDIR)/$(VENV)/bin
 CORES ?= all
 
-.PHONY: setup demo paper report test lint faults bench publish rulegraph clean help
+.PHONY: setup demo paper report test quick lint faults bench publish rulegraph clean help
 .DEFAULT_GOAL := help
 
 help:
-	@sed -n '2,9s/^# *//p' Makefile
+	@sed -n '2,10s/^# *//p' Makefile
 
 # One stamp a set of packages: set-up runs again only when what is to be installed changes.
 $(VENV)/.workflow: pyproject.toml requirements.lock
@@ -56,14 +57,18 @@ lint: $(VENV)/.dev
 	"$(BIN)/ruff" format --check .
 	"$(BIN)/snakefmt" --check Snakefile workflow/rules
 	"$(BIN)/snakemake" --lint
+	"$(BIN)/lint-imports"
+
+# The loop of a developer: one process, no network, no Snakemake, about a minute.
+quick: $(VENV)/.dev
+	"$(BIN)/python" -m pytest
 
 test: lint
-	"$(BIN)/python" -m pytest -n auto --dist loadfile
+	"$(BIN)/python" -m pytest -n auto --dist loadfile src/cbo_pipeline tests
 
 # Faults are counted as the tests do them; the table goes into docs/reliability.md.
-FAULTS := $(foreach name,faults slurm checkpoint bad_configs cli_errors safety,tests/test_$(name).py)
 faults: $(VENV)/.dev
-	"$(BIN)/python" -m pytest -p tests.reliability --reliability docs/reliability.md $(FAULTS)
+	"$(BIN)/python" -m pytest -p tests.reliability --reliability docs/reliability.md tests/faults
 
 bench:
 	test -x .bench-venv/bin/python || $(PYTHON) -m venv .bench-venv

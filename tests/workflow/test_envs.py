@@ -7,7 +7,7 @@ import pytest
 import yaml
 from rattler import MatchSpec
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "envs").glob("*.yaml"))
 # Packages that have another name on conda-forge than on PyPI.
 PYPI_NAMES = {"pytorch-cpu": "torch", "snakemake-minimal": "snakemake", "matplotlib-base": "matplotlib"}

@@ -12,7 +12,7 @@ import pytest
 from cbo_pipeline.pages import reference
 from checkout import Checkout
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
 
