@@ -35,7 +35,7 @@ def ours(method: str):
     from cbo_pipeline.config.settings import RunName, load_config, resolve
     from cbo_pipeline.training.loop import Training
 
-    return iterations(Training.begin(resolve(load_config(), RunName("mnist", method, M, N, 0))))
+    return iterations(Training.start(resolve(load_config(), RunName("mnist", method, M, N, 0))))
 
 
 def cbx_dynamic(objective):
@@ -150,7 +150,7 @@ def print_parts() -> None:
     from cbo_pipeline.config.settings import RunName, load_config, resolve
     from cbo_pipeline.training.loop import Training
 
-    training = Training.assembled(resolve(load_config(), RunName("mnist", "cbo", M, N, 0)))
+    training = Training.with_data(resolve(load_config(), RunName("mnist", "cbo", M, N, 0)))
     step("training and test images")
     training.state = training.method.start(training.problem, N, np.random.default_rng(0))
     step("particles")

@@ -47,7 +47,7 @@ def plain(theta, x, y, task, alpha: float, dt: float, diffusion: float, kept=(No
 def main() -> None:
     torch.set_num_threads(1)
     run = resolve(load_config(), RunName("multi_task", "multi_task_cbo", M, N, seed=0))
-    training = Training.begin(run)
+    training = Training.start(run)
     problem, method, P = training.problem, training.method, training.problem.tasks
     indices = np.sort(np.random.default_rng(0).permutation(problem.points)[: run.settings["batch_size"]])
     theta = [torch.from_numpy(training.state["particles"][k].reshape(N, M).copy()) for k in "wbc"]

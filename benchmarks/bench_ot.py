@@ -7,7 +7,7 @@ ways do the same work on the same ensembles, the initial one and one after some 
 is checked before they are timed.
 """
 
-from timing import Row, report, take_turns, train_to  # first: it sets one thread
+from timing import Row, report, take_turns  # first: it sets one thread
 
 # isort: split
 import numpy as np
@@ -66,7 +66,7 @@ def pot_barycentre(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def iteration(training: Training, when: str) -> list[Row]:
     """Compare one iteration from where the training stands, and the solvers by themselves: the bound of it."""
     clock, state = Clock(training.iteration // 2, training.iteration), copied(training.state)
-    batch = training.problem.batch(training._batches(clock.epoch)[0])
+    batch = training.problem.batch(training.batches(clock.epoch)[0])
     view, after = ours(training, state, batch, clock)
     y, expected = with_pot(training, state, batch, clock)
     np.testing.assert_allclose(atoms(view.consensus)[0], y, atol=1e-5)
@@ -95,9 +95,9 @@ def iteration(training: Training, when: str) -> list[Row]:
 
 
 def main() -> None:
-    training = Training.begin(resolve(load_config(), RunName("square", "ot_cbo", M, N, seed=0)))
+    training = Training.start(resolve(load_config(), RunName("square", "ot_cbo", M, N, seed=0)))
     rows = iteration(training, "first")
-    train_to(training, TRAINED)
+    training.advance(TRAINED)
     rows += iteration(training, f"{TRAINED}th")
 
     x = atoms(training.state["particles"]).astype(np.float64)

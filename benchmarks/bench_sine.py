@@ -37,7 +37,7 @@ class Net(torch.nn.Module):
 
 def ours():
     """One iteration as the training loop does it, new minibatch included."""
-    return iterations(Training.begin(resolve(load_config(), RunName("sine", "cbo", M, N, 0))))
+    return iterations(Training.start(resolve(load_config(), RunName("sine", "cbo", M, N, 0))))
 
 
 def minibatches():
@@ -116,7 +116,7 @@ def torch_by_hand():
 
 def adam():
     """One Adam step on a new minibatch, as the training loop does it."""
-    training = Training.begin(resolve(load_config(), RunName("sine", "adam", M, 1, 0)))
+    training = Training.start(resolve(load_config(), RunName("sine", "adam", M, 1, 0)))
     return iterations(training)
 
 

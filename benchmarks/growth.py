@@ -79,7 +79,7 @@ MEMORY = (
 
 def seconds(series: Series, size: int) -> float:
     """The best time of one iteration."""
-    training = Training.begin(series.run(size))
+    training = Training.start(series.run(size))
     if not series.fresh:
         return take_turns({"": iterations(training)}, rounds=5, seconds=0.15, clock=time.process_time)[""]
     state = copy.deepcopy(training.state)

@@ -7,7 +7,7 @@ says what limits it: numbers a second for random numbers, neurons and points for
 """
 
 import timing  # first: it sets one thread
-from timing import emit, fetch_mnist, train_to
+from timing import emit, fetch_mnist
 
 # isort: split
 import dataclasses
@@ -31,7 +31,7 @@ take_turns = functools.partial(timing.take_turns, clock=time.process_time)
 
 
 def training_of(experiment: str, method: str, M: int, N: int) -> Training:
-    return Training.begin(resolve(load_config(), RunName(experiment, method, M, N, 0)))
+    return Training.start(resolve(load_config(), RunName(experiment, method, M, N, 0)))
 
 
 def noise_alone(training: Training):
@@ -49,7 +49,7 @@ def noise_alone(training: Training):
 def parts_of(training: Training, rounds: int = 5, seconds: float = 0.2) -> tuple[dict[str, float], dict]:
     """Seconds of the parts that all methods of the CBO family share, and what they worked on."""
     problem, method, state = training.problem, training.method, training.state
-    indices, clock = training._batches(0)[0], Clock(0, 0)
+    indices, clock = training.batches(0)[0], Clock(0, 0)
     batch = problem.batch(indices)
     view = method.look(state, problem, batch, clock)
     still = dataclasses.replace(method, dt=1e-16)  # the same operations, but the ensemble stays where it is
@@ -117,9 +117,9 @@ def one_by_one(function, *arguments) -> None:
 def square() -> None:
     """Optimal transport after some training: the matchings are nearly all of it."""
     training = training_of("square", "ot_cbo", 200, 200)
-    train_to(training, TRAINED)
+    training.advance(TRAINED)
     times, work = parts_of(training, rounds=3)
-    clock, batch = Clock(0, 0), training.problem.batch(training._batches(0)[0])
+    clock, batch = Clock(0, 0), training.problem.batch(training.batches(0)[0])
     y = atoms(training.method.look(training.state, training.problem, batch, clock).consensus)[0].astype(np.float64)
     x = atoms(training.state["particles"]).astype(np.float64)
     together = transport.BLOCK // x.shape[1] ** 2
@@ -159,7 +159,7 @@ def mnist() -> None:
     torch.set_num_threads(1)
     training = training_of("mnist", "cbo", 20, 1000)
     times, work = parts_of(training, rounds=4, seconds=0.0)
-    batch = training.problem.batch(training._batches(0)[0])
+    batch = training.problem.batch(training.batches(0)[0])
     pixels, x = batch.without_blanks
     inner = torch.rand(1000, x.shape[1])  # one block: 50 networks of 20 neurons
     hidden = torch.empty(1000, len(x))

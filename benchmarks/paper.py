@@ -14,7 +14,6 @@ Snakemake's share. It is measured on workflows of tiny jobs, a small one and a l
 cost of a job, the rest that of Snakemake's start.
 """
 
-import contextlib
 import json
 import math
 import re
@@ -44,17 +43,14 @@ SERIES = {
 
 def seconds_per_epoch(run) -> float:
     """Train for some epochs; the mean of all but the first, which also loads libraries and kernels."""
-    from cbo_pipeline.training.loop import Interrupted, Training
+    from cbo_pipeline.training.loop import Training
 
     ends = []
-
-    def on_epoch(epoch, history) -> None:
-        ends.append(time.process_time())
-        if len(ends) > 2 and ends[-1] - ends[0] > SECONDS:
-            raise Interrupted
-
-    with contextlib.suppress(Interrupted):
-        Training.begin(run).go_on(on_epoch)
+    for step in Training.start(run).steps():
+        if step.ends_epoch:
+            ends.append(time.process_time())
+            if len(ends) > 2 and ends[-1] - ends[0] > SECONDS:
+                break
     return (ends[-1] - ends[0]) / (len(ends) - 1)
 
 

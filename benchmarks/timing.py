@@ -1,6 +1,5 @@
 """What the benchmarks share: one thread, forms that take turns, rows of the tables. Import it before numpy."""
 
-import contextlib
 import dataclasses
 import json
 import os
@@ -65,30 +64,9 @@ def take_turns(
 
 
 def iterations(training) -> Callable[[], object]:
-    """One iteration a call, as the training loop does it: new minibatch, look, move. Nothing is recorded."""
-    from cbo_pipeline.methods.base import Clock
-
-    batches, count = training._batches(0), iter(range(10**9))
-
-    def iterate() -> None:
-        k = next(count)
-        batch, clock = training.problem.batch(batches[k % len(batches)]), Clock(0, k)
-        view = training.method.look(training.state, training.problem, batch, clock)
-        training.state = training.method.move(training.state, view, clock, training.streams.noise(k))
-
-    return iterate
-
-
-def train_to(training, iteration: int) -> None:
-    """Train until so many iterations are done."""
-    from cbo_pipeline.training.loop import Interrupted
-
-    def stop(training) -> None:
-        if training.iteration == iteration:
-            raise Interrupted
-
-    with contextlib.suppress(Interrupted):
-        training.go_on(on_iteration=stop)
+    """A function that does one iteration of a run whenever it is called. Nothing is recorded."""
+    steps = training.steps(records=False)
+    return lambda: next(steps)
 
 
 def fetch_mnist() -> None:

@@ -1,4 +1,4 @@
-"""Summaries made up for the tests of the claims: the layout of cbo_pipeline.results.summaries, numbers as one likes."""
+"""Summaries made up for the tests of the claims: laid out like real ones, with any numbers."""
 
 import json
 

@@ -17,26 +17,18 @@ from cbo_pipeline.files import check_writable, whole_file
 from cbo_pipeline.results import code as sources
 from cbo_pipeline.results import trajectory
 from cbo_pipeline.training import checkpoint
-from cbo_pipeline.training.checkpoint import Keeper, begin_or_go_on, save
-from cbo_pipeline.training.loop import Interrupted, Training
+from cbo_pipeline.training.checkpoint import Keeper, resume_or_start, save
+from cbo_pipeline.training.loop import Training
 from tiny import run_of
 
 
 def stopped_after(run, iterations: int) -> Training:
     """A training that stands after that many iterations."""
-    training = Training.begin(run)
-
-    def count(training):
-        if training.iteration == iterations:
-            raise Interrupted
-
-    with pytest.raises(Interrupted):
-        training.go_on(on_iteration=count)
-    return training
+    return Training.start(run).advance(iterations)
 
 
 def outcome(training: Training, path) -> bytes:
-    trajectory.write(trajectory.dataset(training.run, training.go_on()), path)
+    trajectory.write(trajectory.dataset(training.run, training.finish()), path)
     return path.read_bytes()
 
 
@@ -53,22 +45,22 @@ def kept(tmp_path):
 def test_a_run_that_goes_on_ends_with_the_same_bytes(tmp_path, method, iterations):
     run = run_of(method)
     save(stopped_after(run, iterations), tmp_path / "kept.npz")
-    training, remark = begin_or_go_on(run, tmp_path / "kept.npz")
+    training, remark = resume_or_start(run, tmp_path / "kept.npz")
     assert "going on" in remark
     assert training.iteration == iterations
-    whole = outcome(Training.begin(run), tmp_path / "whole.nc")
+    whole = outcome(Training.start(run), tmp_path / "whole.nc")
     assert outcome(training, tmp_path / "continued.nc") == whole
 
 
 def test_without_a_checkpoint_a_run_starts_quietly(tmp_path):
-    training, remark = begin_or_go_on(run_of(), tmp_path / "none.npz")
+    training, remark = resume_or_start(run_of(), tmp_path / "none.npz")
     assert (training.iteration, remark) == (0, "")
 
 
 def test_a_checkpoint_of_another_seed_or_other_settings_is_refused(kept):
     _, path = kept
     for other in (run_of(seed=1), run_of(epochs=4), run_of(sigma_squared=1.5), run_of("adam"), run_of(N=9)):
-        training, remark = begin_or_go_on(other, path)
+        training, remark = resume_or_start(other, path)
         assert training.iteration == 0
         assert remark == f"checkpoint {path} belongs to other settings: starting afresh"
 
@@ -76,7 +68,7 @@ def test_a_checkpoint_of_another_seed_or_other_settings_is_refused(kept):
 def test_a_checkpoint_of_other_code_is_refused(kept, monkeypatch):
     run, path = kept
     monkeypatch.setattr(checkpoint, "code_fingerprint", lambda method, problem: "another")
-    training, remark = begin_or_go_on(run, path)
+    training, remark = resume_or_start(run, path)
     assert training.iteration == 0
     assert "was written by other code: starting afresh" in remark
 
@@ -133,7 +125,7 @@ DAMAGE = {
 def test_a_damaged_checkpoint_is_refused(kept, tmp_path, damage):
     run, path = kept
     path.write_bytes(DAMAGE[damage](path.read_bytes()))
-    training, remark = begin_or_go_on(run, path)
+    training, remark = resume_or_start(run, path)
     assert training.iteration == 0
     assert remark.startswith(f"checkpoint {path} is damaged (")
     assert remark.endswith("starting afresh")
@@ -172,7 +164,7 @@ FOREIGN = {
 def test_a_checkpoint_laid_out_otherwise_is_refused(kept, change):
     run, path = kept
     rewrite(path, FOREIGN[change])
-    training, remark = begin_or_go_on(run, path)
+    training, remark = resume_or_start(run, path)
     assert training.iteration == 0
     assert "does not fit this run" in remark or "is incomplete" in remark
     assert remark.endswith("starting afresh")
@@ -181,8 +173,8 @@ def test_a_checkpoint_laid_out_otherwise_is_refused(kept, change):
 def test_a_refused_checkpoint_leaves_the_run_untouched(kept, tmp_path):
     run, path = kept
     rewrite(path, FOREIGN["an iteration beyond the end"])
-    training, _ = begin_or_go_on(run, path)
-    assert outcome(training, tmp_path / "a.nc") == outcome(Training.begin(run), tmp_path / "b.nc")
+    training, _ = resume_or_start(run, path)
+    assert outcome(training, tmp_path / "a.nc") == outcome(Training.start(run), tmp_path / "b.nc")
 
 
 class Evil:
@@ -198,7 +190,7 @@ def test_nothing_is_unpickled(kept):
         arrays = dict(file)
     with path.open("wb") as file:
         np.savez(file, **{**arrays, "state/particles/w": np.array([Evil()], dtype=object)})
-    training, remark = begin_or_go_on(run, path)
+    training, remark = resume_or_start(run, path)
     assert training.iteration == 0
     assert "is damaged" in remark
 
@@ -213,23 +205,22 @@ def test_a_checkpoint_holds_arrays_and_one_text(kept):
 
 def test_the_keeper_writes_now_and_then_and_stops_on_a_signal(tmp_path):
     run, path = run_of(epochs=50), tmp_path / "kept.npz"
-    training = Training.begin(run)
+    training = Training.start(run)
     with Keeper(path, seconds=0.0) as keeper:
-
-        def stop_at_ten(training):
-            keeper(training)
+        for _ in training.steps():
+            if keeper.stops(training):
+                break
             if training.iteration == 10:
                 signal.raise_signal(signal.SIGTERM)
-
-        with pytest.raises(Interrupted, match="SIGTERM"):
-            training.go_on(on_iteration=stop_at_ten)
-    assert begin_or_go_on(run, path)[0].iteration == 11
+    assert keeper.signal == signal.SIGTERM
+    assert resume_or_start(run, path)[0].iteration == 11
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 def test_a_keeper_that_is_not_due_writes_nothing(tmp_path):
     with Keeper(tmp_path / "kept.npz", seconds=3600) as keeper:
-        Training.begin(run_of()).go_on(on_iteration=keeper)
+        training = Training.start(run_of())
+        assert not any(keeper.stops(training) for _ in training.steps())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -237,7 +228,8 @@ def test_where_no_checkpoint_can_be_written_the_run_goes_on(tmp_path, capfd):
     (tmp_path / "taken").write_text("a file, where a folder is needed")
     run = run_of()
     with Keeper(tmp_path / "taken" / "kept.npz", seconds=0.0) as keeper:
-        Training.begin(run).go_on(on_iteration=keeper)
+        training = Training.start(run)
+        assert not any(keeper.stops(training) for _ in training.steps())
     said = capfd.readouterr().err.splitlines()
     assert len(said) == 1  # not one line for each iteration
     assert said[0].startswith("no checkpoint: ")

@@ -44,10 +44,10 @@ def test_the_state_is_counted_in_closed_form(experiment, method, N, changes, exp
 def test_measuring_leaves_the_run_as_training_has_it():
     """The iterations that are timed are those of training, not a copy of them."""
     run = run_of("sine", "cbo", 5, 12, epochs=3)
-    training = Training.assembled(run)
+    training = Training.with_data(run)
     cost._iterations(training, 100.0)
-    expected = Training.begin(run)
-    expected.go_on()
+    expected = Training.start(run)
+    expected.finish()
     for name, x in expected.state["particles"].items():
         np.testing.assert_array_equal(training.state["particles"][name], x)
 

@@ -40,11 +40,11 @@ def test_without_adam_it_is_cbo_to_the_bit(experiment):
 def test_one_particle_without_cbo_is_adam(experiment):
     """Against torch.optim.Adam, in double precision: the two round differently. V is one step older than theta."""
     shared = {"dt": 0.01, "initial": "pytorch", "precision": "float64", "beta1": 0.8, "beta2": 0.99, "delta": 1e-6}
-    adam = Training.begin(run(experiment, "adam", 1, **shared))
-    hybrid = Training.begin(run(experiment, "hybrid", 1, gamma=1, **shared))
+    adam = Training.start(run(experiment, "adam", 1, **shared))
+    hybrid = Training.start(run(experiment, "hybrid", 1, gamma=1, **shared))
     start = {name: np.asarray(x).copy() for name, x in adam.state["particles"].items()}
-    adam.go_on()
-    hybrid.go_on()
+    adam.finish()
+    hybrid.finish()
     for name, x in adam.state["particles"].items():
         x = np.asarray(x)
         assert np.abs(x - start[name]).max() > 0.01
@@ -58,7 +58,7 @@ def test_a_step_is_the_formula_of_the_paper():
         dt=dt, alpha=30.0, lambda_=lambda_, sigma_squared=sigma_squared, initial="uniform", initial_bound=1.0,
         gamma=gamma, beta1=beta1, beta2=beta2, delta=delta,
     )  # fmt: skip
-    training = Training.begin(run("sine", "hybrid", 9, precision="float64"))
+    training = Training.start(run("sine", "hybrid", 9, precision="float64"))
     problem, state = training.problem, training.state
     theta = {k: x.copy() for k, x in state["particles"].items()}
     s, r = ({k: np.zeros_like(x) for k, x in theta.items()} for _ in range(2))
@@ -81,7 +81,7 @@ def test_a_step_is_the_formula_of_the_paper():
 
 
 def test_a_checkpoint_keeps_all_but_the_gradient():
-    training = Training.begin(run("sine", "hybrid", 5))
+    training = Training.start(run("sine", "hybrid", 5))
     kept = training.method.arrays(training.state)
     assert set(kept) == {"particles", "first", "second"}
     again = training.method.restored(kept)

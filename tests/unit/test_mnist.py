@@ -200,21 +200,10 @@ def test_initial_laws_do_not_depend_on_blocks():
 @pytest.mark.parametrize(("method", "N"), [("adam", 1), ("cbo", 8), ("hybrid", 8)])
 def test_an_interrupted_run_goes_on_to_the_same_numbers(method, N, tmp_path):
     wanted = train(run(method, N))
-    training = Training.begin(run(method, N))
-
-    class Enough(Exception):
-        pass
-
-    def stop(training):
-        if training.iteration == 4:
-            checkpoint.save(training, tmp_path / "checkpoint")
-            raise Enough
-
-    with pytest.raises(Enough):
-        training.go_on(on_iteration=stop)
-    resumed, remark = checkpoint.begin_or_go_on(run(method, N), tmp_path / "checkpoint")
+    checkpoint.save(Training.start(run(method, N)).advance(4), tmp_path / "checkpoint")
+    resumed, remark = checkpoint.resume_or_start(run(method, N), tmp_path / "checkpoint")
     assert "going on" in remark
-    history = resumed.go_on()
+    history = resumed.finish()
     assert history.records.keys() == wanted.records.keys()
     for name, values in wanted.records.items():
         np.testing.assert_array_equal(history.records[name], values)

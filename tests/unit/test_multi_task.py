@@ -22,7 +22,7 @@ from cbo_pipeline.problems.multi_task import MultiTask
 from cbo_pipeline.results import summaries as summarise
 from cbo_pipeline.results import trajectory
 from cbo_pipeline.training import checkpoint
-from cbo_pipeline.training.loop import Interrupted, Training, train
+from cbo_pipeline.training.loop import Training, train
 
 CONFIG = load_config()
 COMMON = {"dt": 0.2, "alpha": 50.0, "lambda_": 1.0, "sigma_squared": 1.8, "initial": "uniform", "initial_bound": 1.0}
@@ -249,11 +249,11 @@ def test_the_best_particle_can_be_reported_for_every_task():
 
 def test_particles_far_away_do_no_harm(tmp_path):
     """Single particles at 1e4 and beyond, even at infinity, are part of the method."""
-    training = Training.begin(run_of(N=12, tasks=4))
+    training = Training.start(run_of(N=12, tasks=4))
     theta = training.state["particles"]["w"]
     theta[0], theta[5] = 1e4, 1e30
     training.state["particles"]["c"][5] = 1e30
-    history = training.go_on()
+    history = training.finish()
     assert history.diverged == -1
     for name in ("risk", "risk_min", "risk_median"):
         assert np.isfinite(history.records[name]).all()
@@ -291,7 +291,7 @@ def test_the_file_of_a_run_holds_every_task(tmp_path):
     assert data["w"].dims == ("snapshot", "task", "neuron", "feature")
     assert list(data["snapshot"].values) == [0, 2, 4]
     assert list(data["task"].values) == [1, 2, 3, 4]
-    problem = Training.assembled(run).problem
+    problem = Training.with_data(run).problem
     for snapshot in range(3):
         networks = {name: data[name].isel(snapshot=snapshot).values for name in "wbc"}
         epoch = int(data["snapshot"][snapshot])
@@ -302,18 +302,11 @@ def test_the_file_of_a_run_holds_every_task(tmp_path):
 @pytest.mark.parametrize("method", ["shared_5", "separate_5"])
 def test_an_interrupted_run_goes_on_to_the_same_numbers(tmp_path, method):
     run = run_of(method, "multi_task_memory", N=6, tasks=5, snapshots=[1])
-    expected, training = train(run), Training.begin(run)
-
-    def stop(training):
-        if training.iteration == 7:
-            raise Interrupted
-
-    with pytest.raises(Interrupted):
-        training.go_on(on_iteration=stop)
-    checkpoint.save(training, tmp_path / "kept.npz")
-    resumed, remark = checkpoint.begin_or_go_on(run, tmp_path / "kept.npz")
+    expected, training = train(run), Training.start(run)
+    checkpoint.save(training.advance(7), tmp_path / "kept.npz")
+    resumed, remark = checkpoint.resume_or_start(run, tmp_path / "kept.npz")
     assert "going on" in remark
-    found = resumed.go_on()
+    found = resumed.finish()
     for kind in ("records", "snapshots"):
         for name, values in getattr(expected, kind).items():
             np.testing.assert_array_equal(getattr(found, kind)[name], values, err_msg=name)
@@ -324,7 +317,7 @@ def test_the_file_of_a_run_at_paper_size_stays_small(tmp_path):
     name = RunName("multi_task", "multi_task_cbo", 100, 200, 0)
     run = resolve(CONFIG, name)
     P, rng = run.settings["tasks"], np.random.default_rng(0)
-    training = Training.assembled(run)
+    training = Training.with_data(run)
     for epoch in range(run.settings["epochs"] + 1):
         training.history.record(epoch, risk=rng.random(P), risk_min=rng.random(), variance=rng.random())
         if epoch in (*run.settings["snapshots"], run.settings["epochs"]):

@@ -207,23 +207,13 @@ def test_networks_with_an_outer_bias_are_refused():
 
 def test_going_on_from_a_checkpoint_gives_the_same_numbers():
     run, whole = run_of(), train(run_of())
-    first, second = Training.begin(run), Training.assembled(run)
-
-    class Enough(Exception):
-        pass
-
-    def stop(training):
-        if training.iteration == 3:
-            raise Enough
-
-    with pytest.raises(Enough):
-        first.go_on(on_iteration=stop)
+    first, second = Training.start(run).advance(3), Training.with_data(run)
     kept = {
         group: {k: v.copy() for k, v in content.items()}
         for group, content in first.method.arrays(first.state).items()
     }
-    second.go_back_to(kept, first.history, 3)
-    for name, values in second.go_on().records.items():
+    second.resume(kept, first.history, 3)
+    for name, values in second.finish().records.items():
         np.testing.assert_array_equal(values, whole.records[name])
 
 

@@ -101,69 +101,69 @@ def test_a_particle_at_the_consensus_point_does_not_move():
 
 def test_adam_is_the_equations_of_the_paper():
     """Eqs. (eq:adam_moments) and (eq:adam_moments_normal) written out in float64."""
-    training = Training.begin(run("adam", {"precision": "float64", "epochs": 2}))
+    training = Training.start(run("adam", {"precision": "float64", "epochs": 2}))
     theta = {k: v.copy() for k, v in training.state["particles"].items()}
     s = {k: np.zeros_like(v) for k, v in theta.items()}
     r = {k: np.zeros_like(v) for k, v in theta.items()}
     gradient = {k: np.empty_like(v) for k, v in theta.items()}
     step = 0
     for epoch in range(2):
-        for indices in training._batches(epoch):
+        for indices in training.batches(epoch):
             training.problem.risks_and_gradients(theta, training.problem.batch(indices), gradient)
             step += 1
             for k, d in gradient.items():
                 s[k] = 0.9 * s[k] + 0.1 * d
                 r[k] = 0.999 * r[k] + 0.001 * d * d
                 theta[k] -= 0.1 * (s[k] / (1 - 0.9**step)) / (np.sqrt(r[k] / (1 - 0.999**step)) + 1e-8)
-    training.go_on()
+    training.finish()
     for k, expected in theta.items():
         np.testing.assert_allclose(training.state["particles"][k], expected, rtol=1e-7, atol=1e-10)
 
 
 def test_adam_is_plain_pytorch():
     """The same training by torch.nn, autograd and torch.optim."""
-    training = Training.begin(run("adam", {"precision": "float64", "epochs": 3}))
+    training = Training.start(run("adam", {"precision": "float64", "epochs": 3}))
     start = {k: torch.tensor(v[0], requires_grad=True) for k, v in training.state["particles"].items()}
     optimiser = torch.optim.Adam(start.values(), lr=0.1)
     x, y = torch.tensor(training.problem.x), torch.tensor(training.problem.y)
     for epoch in range(3):
-        for indices in training._batches(epoch):
+        for indices in training.batches(epoch):
             hidden = torch.relu(x[indices, None] * start["w"][:, 0] + start["b"])
             loss = torch.nn.functional.mse_loss((hidden * start["c"][:, 0]).mean(1), y[indices])
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
-    training.go_on()
+    training.finish()
     for k, expected in start.items():
         np.testing.assert_allclose(training.state["particles"][k][0], expected.detach(), rtol=1e-6, atol=1e-9)
 
 
 def test_methods_of_one_seed_share_data_and_batches():
-    cbo, adam = Training.begin(run("cbo")), Training.begin(run("adam"))
+    cbo, adam = Training.start(run("cbo")), Training.start(run("adam"))
     np.testing.assert_array_equal(cbo.problem.x, adam.problem.x)
     np.testing.assert_array_equal(cbo.problem.y, adam.problem.y)
-    np.testing.assert_array_equal(cbo._batches(1), adam._batches(1))
-    other = Training.begin(run("cbo", seed=1))
+    np.testing.assert_array_equal(cbo.batches(1), adam.batches(1))
+    other = Training.start(run("cbo", seed=1))
     assert not np.array_equal(cbo.problem.y, other.problem.y)
 
 
 def test_a_data_seed_is_shared_by_all_seeds():
-    first, second = (Training.begin(run("cbo", {"data_seed": 5}, seed=s)) for s in (0, 1))
+    first, second = (Training.start(run("cbo", {"data_seed": 5}, seed=s)) for s in (0, 1))
     np.testing.assert_array_equal(first.problem.y, second.problem.y)
     assert not np.array_equal(first.state["particles"]["w"], second.state["particles"]["w"])
 
 
 def test_an_epoch_is_a_partition_of_the_data():
-    training = Training.begin(run("cbo"))
-    batches = training._batches(0)
+    training = Training.start(run("cbo"))
+    batches = training.batches(0)
     assert batches.shape == (4, 50)
     assert sorted(batches.ravel()) == list(range(200))
-    assert not np.array_equal(batches, training._batches(1))
+    assert not np.array_equal(batches, training.batches(1))
 
 
 def test_resampled_batches_are_drawn_anew():
-    training = Training.begin(run("cbo", {"batches": "resample"}))
-    batches = training._batches(0)
+    training = Training.start(run("cbo", {"batches": "resample"}))
+    batches = training.batches(0)
     assert all(len(set(row)) == 50 for row in batches)
     assert len(set(batches.ravel())) < 200
 
@@ -171,7 +171,7 @@ def test_resampled_batches_are_drawn_anew():
 def test_records_and_snapshots():
     history = train(run("cbo", {"snapshots": [0, 2, 99]}))
     assert history.snapshot_epochs == [0, 2, 3]
-    assert set(history.records) == {"risk", "risk_min", "risk_median", "variance", "alpha", "sigma"}
+    assert set(history.records) == {"risk", "risk_loop", "risk_min", "risk_median", "variance", "alpha", "sigma"}
     assert all(np.isfinite(v).all() for v in history.records.values())
     problem = made_like(run("cbo"))
     last = {k: v[-1] for k, v in history.snapshots.items()}
@@ -179,12 +179,12 @@ def test_records_and_snapshots():
 
 
 def made_like(r):
-    return Training.begin(r).problem
+    return Training.start(r).problem
 
 
 def test_the_best_particle_can_be_reported():
-    training = Training.begin(run("cbo", {"reported": "best_particle", "epochs": 1}))
-    training.go_on()
+    training = Training.start(run("cbo", {"reported": "best_particle", "epochs": 1}))
+    training.finish()
     assert training.history.records["risk"].shape == (2,)
     particle = {k: v[-1] for k, v in training.history.snapshots.items()}
     risk = training.problem.risks(particle, training.problem.everything())
@@ -193,7 +193,7 @@ def test_the_best_particle_can_be_reported():
 
 def test_divergence_is_recorded_not_hidden(monkeypatch):
     r = run("cbo", {"epochs": 4})
-    training = Training.begin(r)
+    training = Training.start(r)
     spoil = {"at": 5}
     problem_risks = training.problem.risks
 
@@ -202,7 +202,7 @@ def test_divergence_is_recorded_not_hidden(monkeypatch):
         return np.full_like(values, np.nan) if training.iteration >= spoil["at"] else values
 
     monkeypatch.setattr(training.problem, "risks", risks)
-    history = training.go_on()
+    history = training.finish()
     assert history.diverged == 2  # iteration 5 lies in the second epoch of four batches
     assert np.isfinite(history.records["risk"][:2]).all()
     assert np.isnan(history.records["risk"][2:]).all()

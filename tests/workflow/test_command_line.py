@@ -150,7 +150,7 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize("columns", [30, 60, 80, 200])
 def test_the_bar_fits_into_one_line_of_the_terminal(monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
-    stream, history = Terminal(), History(10, 1)
+    stream, history = Terminal(), History(10, 1, np.arange(11))
     history.record(10, risk=0.5)
     progress.Progress("experiment/method/M100_N200_seed0", 10, 0, stream)(10, history)
     (line,) = stream.getvalue().removeprefix("\r").removesuffix("\n").split("\n")

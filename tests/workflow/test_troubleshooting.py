@@ -29,25 +29,25 @@ def config(tmp_path: Path, text: str) -> None:
 
 def kept(tmp_path: Path) -> Path:
     """A checkpoint of a run."""
-    checkpoint.save(Training.begin(run_of()), tmp_path / "run.checkpoint")
+    checkpoint.save(Training.start(run_of()), tmp_path / "run.checkpoint")
     return tmp_path / "run.checkpoint"
 
 
 def other_code(tmp_path, monkeypatch):
     path = kept(tmp_path)
     monkeypatch.setattr(checkpoint, "code_fingerprint", lambda method, problem: "other")
-    return checkpoint.begin_or_go_on(run_of(), path)[1]
+    return checkpoint.resume_or_start(run_of(), path)[1]
 
 
 def damaged(tmp_path, monkeypatch):
     path = kept(tmp_path)
     path.write_bytes(path.read_bytes()[:100])
-    return checkpoint.begin_or_go_on(run_of(), path)[1]
+    return checkpoint.resume_or_start(run_of(), path)[1]
 
 
 def no_checkpoint(tmp_path, monkeypatch):
     (tmp_path / "folder").mkdir()
-    checkpoint.Keeper(tmp_path / "folder", 0.0)(Training.begin(run_of()))
+    checkpoint.Keeper(tmp_path / "folder", 0.0)(Training.start(run_of()))
 
 
 def other_contract(tmp_path, monkeypatch):
@@ -79,7 +79,7 @@ def altered_mnist(tmp_path, monkeypatch):
 def no_gpu(tmp_path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     run = settings.resolve(settings.load_config(), settings.RunName("mnist", "cbo", 2, 2, 0), {"device": "cuda"})
-    Training.assembled(run)
+    Training.with_data(run)
 
 
 def moving_barycentre(tmp_path, monkeypatch):
@@ -112,7 +112,7 @@ PROVOKED = {
     "not a readable NetCDF file": not_netcdf,
     "written under contract": other_contract,
     "was written by other code": other_code,
-    "belongs to other settings": lambda t, _: checkpoint.begin_or_go_on(run_of(seed=1), kept(t))[1],
+    "belongs to other settings": lambda t, _: checkpoint.resume_or_start(run_of(seed=1), kept(t))[1],
     "is damaged": damaged,
     "no checkpoint": no_checkpoint,
     "the barycentre was still moving": moving_barycentre,

@@ -243,24 +243,25 @@ def _train(options) -> int:
     from cbo_pipeline.config import memory
     from cbo_pipeline.results import trajectory
     from cbo_pipeline.training import checkpoint
-    from cbo_pipeline.training.loop import Interrupted
 
     run = _run_of(options)
     memory.check(run, f"experiments.{run.name.experiment}.methods.{run.name.method}")
     kept = options.checkpoint or options.output.with_name(f"{options.output.name}.checkpoint")
     files.check_writable(options.output)
-    training, remark = checkpoint.begin_or_go_on(run, kept)
+    training, remark = checkpoint.resume_or_start(run, kept)
     if remark:
         print(remark, file=sys.stderr)
     done = training.iteration // training.batches_per_epoch
     show = progress.Progress(str(run.name), training.history.epochs, done)
-    try:
-        with checkpoint.Keeper(kept, options.checkpoint_seconds) as keeper:
-            history = training.go_on(show, keeper)
-    except Interrupted as reason:
-        found = "starts again" if keeper.failed else f"goes on from {kept}"
-        print(f"\nstopped by {reason}; the same command {found}", file=sys.stderr)
-        return 143 if str(reason) == "SIGTERM" else 130
+    with checkpoint.Keeper(kept, options.checkpoint_seconds) as keeper:
+        for step in training.steps():
+            if step.ends_epoch:
+                show(step.epoch, training.history)
+            if keeper.stops(training):
+                found = "starts again" if keeper.failed else f"continues from {kept}"
+                print(f"\nstopped by {keeper.signal.name}; the same command {found}", file=sys.stderr)
+                return 128 + keeper.signal
+    history = training.history
     trajectory.write(trajectory.dataset(run, history), options.output)
     with contextlib.suppress(OSError):
         kept.unlink(missing_ok=True)

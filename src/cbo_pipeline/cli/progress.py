@@ -22,7 +22,7 @@ class Progress:
 
     def __call__(self, epoch: int, history) -> None:
         now = time.monotonic()
-        risk = float(np.median(history.records["risk"][epoch]))
+        risk = float(np.median(history.latest_risk))
         rate = (epoch - self.first) / max(now - self.started, 1e-9)
         left = (self.epochs - epoch) / rate
         if self.terminal:

@@ -17,8 +17,17 @@ from cbo_pipeline.config import memory
 from cbo_pipeline.errors import ConfigError
 
 # Keys of the training loop itself; the others belong to a problem or a method.
-LOOP_KEYS = ("epochs", "batch_size", "batches", "snapshots", "data_seed")
-LOOP_DEFAULTS = {"batches": "partition", "snapshots": [], "data_seed": None}
+LOOP_KEYS = (
+    "epochs", "batch_size", "batches", "snapshots", "keep_ensembles", "record_first", "record_every", "data_seed",
+)  # fmt: skip
+LOOP_DEFAULTS = {
+    "batches": "partition",
+    "snapshots": [],
+    "keep_ensembles": [],
+    "record_first": 0,
+    "record_every": 1,
+    "data_seed": None,
+}
 # Keys that unfold into several runs.
 GRID_KEYS = ("M", "N", "grid", "seeds")
 

@@ -20,10 +20,11 @@ State = dict[str, Networks]  # "particles", and what else a method carries from 
 
 
 class Clock(NamedTuple):
-    """Where training stands; both count from 0."""
+    """Where training stands; epochs and iterations count from 0."""
 
     epoch: int
     iteration: int
+    all_risks: bool = True  # whether the loop needs the risk of every particle, also of those without any weight
 
 
 class View(NamedTuple):

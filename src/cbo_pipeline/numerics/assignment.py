@@ -5,12 +5,12 @@ A batch is an array of costs (K, M, M); its solution is ``columns`` (K, M): row 
 not installed scipy solves one problem after the other.
 
 Where several permutations are optimal the libraries may choose differently. Then the first of all optimal
-permutations in lexicographic order is taken, whatever the library found (``cbo_pipeline.numerics.kernels.ties``). To find out
-whether there are several costs half as much as the solution itself, so large problems are asked only if two of their
-rows could exchange their columns at no cost, as is the case for coinciding atoms. What is guaranteed is therefore:
-the same total cost always (to rounding); the same permutation for M <= ``SMALL``, and beyond it unless the only ties
-are cycles of three or more rows in which no two could exchange. Lattices have such ties now and then, atoms
-that carry noise have none.
+permutations in lexicographic order is taken, whatever the library found (``kernels.ties``). To find out whether
+there are several costs half as much as the solution itself, so large problems are asked only if two of their rows
+could exchange their columns at no cost, as is the case for coinciding atoms. What is guaranteed is therefore: the
+same total cost always (to rounding); the same permutation for M <= ``SMALL``, and beyond it unless the only ties
+are cycles of three or more rows in which no two could exchange. Lattices have such ties now and then, atoms that
+carry noise have none.
 """
 
 import functools

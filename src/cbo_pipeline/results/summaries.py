@@ -18,7 +18,10 @@ from cbo_pipeline.problems.base import Problem
 from cbo_pipeline.results import trajectory
 
 STATISTICS = ("min", "q25", "median", "q75", "max", "mean")
-SERIES = ("risk", "risk_min", "risk_median", "accuracy", "variance", "rounds", "alpha", "sigma")
+SERIES = (
+    "risk", "risk_loop", "risk_smallest", "risk_largest", "risk_loop_smallest", "risk_loop_largest",
+    "risk_min", "risk_median", "accuracy", "variance", "rounds", "alpha", "sigma",
+)  # fmt: skip
 
 
 def summarise_curve(paths: Sequence[str | Path]) -> xr.Dataset:

@@ -19,7 +19,7 @@ from cbo_pipeline.config.settings import Run
 from cbo_pipeline.errors import FileRefused, UserError
 from cbo_pipeline.files import whole_file
 from cbo_pipeline.numerics.network import DIMENSIONS
-from cbo_pipeline.training.loop import History
+from cbo_pipeline.training.history import History
 
 CONTRACT = 1  # raised when the meaning or the bytes of a file change
 ENGINE = "h5netcdf"
@@ -32,6 +32,11 @@ LIBRARIES = ("numpy", "numba", "scipy", "torch", "lapx", "xarray", "h5netcdf", "
 
 LONG_NAMES = {
     "risk": ("empirical risk of the reported network on the whole training set", "1"),
+    "risk_loop": ("mean over the epoch's minibatches of the risk at the consensus point, as a loop prints it", "1"),
+    "risk_smallest": ("smallest risk since the last stored epoch", "1"),
+    "risk_largest": ("largest risk since the last stored epoch", "1"),
+    "risk_loop_smallest": ("smallest risk_loop since the last stored epoch", "1"),
+    "risk_loop_largest": ("largest risk_loop since the last stored epoch", "1"),
     "risk_min": ("smallest risk among the particles on the epoch's last minibatch", "1"),
     "risk_median": ("median risk of the particles on the epoch's last minibatch", "1"),
     "variance": ("spread of the ensemble about its consensus, half the mean squared distance", "1"),
@@ -45,6 +50,12 @@ LONG_NAMES = {
     "b": ("inner biases of the reported network", "1"),
     "c": ("outer weights of the reported network", "1"),
     "a": ("outer biases of the reported network", "1"),
+    "particle_w": ("inner weights of the particles", "1"),
+    "particle_b": ("inner biases of the particles", "1"),
+    "particle_c": ("outer weights of the particles", "1"),
+    "particle_a": ("outer biases of the particles", "1"),
+    "kept_epoch": ("epoch at which all particles were stored", "epochs"),
+    "particle": ("particle of the ensemble, from 1", "1"),
     "epoch": ("epochs of training, 0 is the initial state", "epochs"),
     "snapshot": ("epoch at which the network was stored", "epochs"),
     "neuron": ("neuron of the hidden layer, from 1", "1"),
@@ -56,15 +67,19 @@ LONG_NAMES = {
 
 def dataset(run: Run, history: History) -> xr.Dataset:
     """The trajectory of a run, by the contract."""
-    epochs = np.arange(history.epochs + 1)
+    epochs = history.stored
     shared = history.tasks == 1
     variables = {name: (("epoch", "task")[: values.ndim], values) for name, values in sorted(history.records.items())}
     for name, values in history.snapshots.items():
         dims = ("snapshot", *DIMENSIONS[name]) if shared else ("snapshot", "task", *DIMENSIONS[name])
         variables[name] = (dims, values[:, 0] if shared else values)
+    for name, values in history.ensembles.items():
+        variables[f"particle_{name}"] = (("kept_epoch", "particle", *DIMENSIONS[name]), values)
     diverged = (epochs >= history.diverged) if history.diverged >= 0 else np.zeros_like(epochs)
     variables["diverged"] = ("epoch", diverged.astype(np.int8))
     result = xr.Dataset(variables, coords={"epoch": epochs, "snapshot": np.array(history.snapshot_epochs, int)})
+    if history.ensembles:
+        result = result.assign_coords(kept_epoch=np.array(history.ensemble_epochs, int))
     for dim, length in result.sizes.items():
         if dim not in result.coords:
             result = result.assign_coords({dim: np.arange(1, length + 1)})

@@ -20,7 +20,8 @@ from cbo_pipeline.errors import UserError
 from cbo_pipeline.files import whole_file
 from cbo_pipeline.results import code as sources
 from cbo_pipeline.results import trajectory
-from cbo_pipeline.training.loop import History, Interrupted, Training
+from cbo_pipeline.training.history import History
+from cbo_pipeline.training.loop import Training
 
 COUNTERS = ("iteration", "epochs", "tasks", "diverged")
 
@@ -48,6 +49,7 @@ def save(training: Training, path: Path) -> None:
         "epochs": history.epochs,
         "tasks": history.tasks,
         "snapshot_epochs": history.snapshot_epochs,
+        "ensemble_epochs": history.ensemble_epochs,
         "diverged": history.diverged,
     }
     with whole_file(path) as partial, partial.open("wb") as file:
@@ -60,13 +62,15 @@ def _arrays(training: Training) -> dict[str, np.ndarray]:
     arrays = {f"state/{group}/{k}": x for group, content in state.items() for k, x in content.items()}
     arrays |= {f"records/{k}": x for k, x in training.history.records.items()}
     arrays |= {f"snapshots/{k}": x for k, x in training.history.snapshots.items()}
+    arrays |= {f"ensembles/{k}": x for k, x in training.history.ensembles.items()}
+    arrays |= {f"pending/{k}": x for k, x in training.history.pending.items()}
     return {name: np.asarray(x.cpu() if hasattr(x, "cpu") else x) for name, x in arrays.items()}
 
 
-def begin_or_go_on(run: Run, path: Path) -> tuple[Training, str]:
+def resume_or_start(run: Run, path: Path) -> tuple[Training, str]:
     """The training where its checkpoint left it, or a fresh one; and a line for the log, or nothing."""
     code_fingerprint(run.method, run.problem)  # now: a source that is edited later is not what runs here
-    training = Training.begin(run)
+    training = Training.start(run)
     try:
         if not path.exists():
             return training, ""
@@ -95,33 +99,50 @@ def _restore(training: Training, path: Path) -> None:
     if code != code_fingerprint(training.run.method, training.run.problem):
         raise Unfit("was written by other code")
     history, state = _checked(training, meta, content)
-    training.go_back_to(state, history, meta["iteration"])
+    training.resume(state, history, meta["iteration"])
 
 
 def _checked(training: Training, meta: dict, content: dict[str, np.ndarray]) -> tuple[History, dict]:
     """The content of a checkpoint, if it is laid out like the fresh training that is to take it over."""
     fresh, last = training.history, training.history.epochs * training.batches_per_epoch
-    kept = meta.get("snapshot_epochs")
-    if not all(type(meta.get(name)) is int for name in COUNTERS) or not isinstance(kept, list):
+    kept, whole = meta.get("snapshot_epochs"), meta.get("ensemble_epochs")
+    if (
+        not all(type(meta.get(name)) is int for name in COUNTERS)
+        or not isinstance(kept, list)
+        or not isinstance(whole, list)
+    ):
         raise Unfit("is incomplete")
     if (meta["epochs"], meta["tasks"]) != (fresh.epochs, fresh.tasks) or not 0 <= meta["iteration"] <= last:
         raise Unfit("does not fit this run")
     for name, array in _arrays(training).items():
+        if name.startswith("pending/"):
+            continue  # what is pending depends on the moment
         found = content.get(name)
-        skipped = 1 if name.startswith("snapshots/") else 0  # their number grows during the run
+        skipped = 1 if name.startswith(("snapshots/", "ensembles/")) else 0  # their number grows during the run
         if found is None or (found.dtype, found.shape[skipped:]) != (array.dtype, array.shape[skipped:]):
             raise Unfit(f"does not fit this run ({name})")
-    history = History(fresh.epochs, fresh.tasks, snapshot_epochs=kept, diverged=meta["diverged"])
+    history = History(
+        fresh.epochs,
+        fresh.tasks,
+        fresh.stored,
+        snapshot_epochs=kept,
+        ensemble_epochs=whole,
+        diverged=meta["diverged"],
+    )
     model = training.method.arrays(training.state)
     state: dict[str, dict] = {group: {} for group in model}
     for name, array in content.items():
         match name.split("/"):
             case ["state", group, key] if group in model and key in model[group]:
                 state[group][key] = _like(model[group][key], array)
-            case ["records", key] if len(array) == fresh.epochs + 1:
+            case ["records", key] if len(array) == len(fresh.stored):
                 history.records[key] = array
             case ["snapshots", key] if len(array) == len(kept):
                 history.snapshots[key] = array
+            case ["ensembles", key] if len(array) == len(whole):
+                history.ensembles[key] = array
+            case ["pending", key] if array.dtype == np.float64:
+                history.pending[key] = array
             case _:
                 raise Unfit(f"does not fit this run ({name})")
     return history, state
@@ -133,7 +154,7 @@ def _like(model, array: np.ndarray):
 
 
 class Keeper:
-    """Called after every iteration: writes a checkpoint every ``seconds``, and on SIGTERM or Ctrl-C stops."""
+    """Writes a checkpoint every ``seconds``, and one on SIGTERM or Ctrl-C, after which training should stop."""
 
     def __init__(self, path: Path, seconds: float):
         self.path, self.seconds = path, seconds
@@ -152,13 +173,13 @@ class Keeper:
     def _remember(self, number: int, frame) -> None:
         self.signal = signal.Signals(number)
 
-    def __call__(self, training: Training) -> None:
+    def stops(self, training: Training) -> bool:
+        """To be asked after every iteration: save when it is time, and say whether a signal asked to stop."""
         if self.signal is None and time.monotonic() - self.saved < self.seconds:
-            return
+            return False
         self._try_to_save(training)
         self.saved = time.monotonic()
-        if self.signal is not None:
-            raise Interrupted(self.signal.name)
+        return self.signal is not None
 
     def _try_to_save(self, training: Training) -> None:
         """A full disk or a folder that may not be written costs the checkpoint, not the run."""

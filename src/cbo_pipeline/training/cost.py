@@ -20,7 +20,7 @@ from cbo_pipeline import methods, problems
 from cbo_pipeline.config.settings import Run
 from cbo_pipeline.errors import FileRefused
 from cbo_pipeline.files import whole_file
-from cbo_pipeline.training.loop import Interrupted, Training
+from cbo_pipeline.training.loop import Training
 
 LEAST, MOST = 5, 500  # iterations
 WATCHED = 4  # iterations among which memory is watched: always as many, so that the peak means the same everywhere
@@ -36,8 +36,8 @@ def measure(run: Run, seconds: float = 1.0) -> dict[str, Any]:
     memory grew by at its highest, from before the ensemble was drawn. ``base`` is the method of which ``method`` may
     be a variant.
     """
-    _iterations(Training.assembled(_small(run)), 0.0)  # libraries and kernels are loaded now
-    training = Training.assembled(run)
+    _iterations(Training.with_data(_small(run)), 0.0)  # libraries and kernels are loaded now
+    training = Training.with_data(run)
     before = _forget_peak()
     times, peak = _iterations(training, seconds)
     best = min(times)
@@ -92,26 +92,19 @@ def _small(run: Run) -> Run:
 
 
 def _iterations(training: Training, seconds: float) -> tuple[list[float], int]:
-    """Seconds of every iteration that is only an iteration, and the peak of memory in the first of them."""
-    training.state = training.method.start(training.problem, training.run.name.N, training.streams.initial())
+    """Seconds of single iterations, nothing recorded, and the peak of memory in the first of them."""
+    training.draw_ensemble()
     clock = time.process_time if training.run.settings.get("device", "cpu") == "cpu" else time.perf_counter
-    count, begin, started = training.batches_per_epoch, clock(), time.perf_counter()
-    ends, peak = [], 0
-
-    def on_iteration(training: Training) -> None:
-        nonlocal peak
+    ends, peak, started = [clock()], 0, time.perf_counter()
+    for _ in training.steps(records=False):
         ends.append(clock())
         if training.iteration == WATCHED:
             peak = _peak()
-        if training.iteration >= MOST or (training.iteration >= LEAST and time.perf_counter() - started > seconds):
-            raise Interrupted
-
-    with contextlib.suppress(Interrupted):
-        training.go_on(on_iteration=on_iteration)
-    times = [end - start for start, end in itertools.pairwise([begin, *ends])]
-    # The first iteration warms the caches, the last of an epoch also makes the records.
-    plain = [t for k, t in enumerate(times, start=1) if k > 1 and (k % count or count == 1)]
-    return plain or times, peak or _peak()
+        enough = training.iteration >= LEAST and time.perf_counter() - started > seconds
+        if enough or training.iteration >= MOST:
+            break
+    times = [end - start for start, end in itertools.pairwise(ends)]
+    return times[1:] or times, peak or _peak()  # the first iteration warms the caches
 
 
 def _forget_peak() -> int:
