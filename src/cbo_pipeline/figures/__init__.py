@@ -42,7 +42,7 @@ class Figure:
 FIGURES = {
     figure.label: figure
     for figure in (
-        Figure("diagram_multi_task", "fig1", "diagrams", "Single-task and Multi-Task CBO", ()),
+        Figure("diagram_multi_task", "fig1", "diagrams", "Single-task and Multi-Task CBO", (Need("one_neuron"),)),
         Figure("sine_training", "fig2", "sine", "Sine: risk per epoch", (Need("sine", ("cbo", "adam")),)),
         Figure("sine_example", "fig3", "sine", "Sine: approximations", (Need("sine", ("cbo", "adam")),)),
         Figure(
@@ -114,7 +114,14 @@ FIGURES = {
             (Need("sine", ("cbo", "cbo_float64")),),
             "Supplement",
         ),
-        Figure("gathering", "s8", "gathering", "Sine: the ensemble gathers around the target", (), "Supplement"),
+        Figure(
+            "gathering",
+            "s8",
+            "gathering",
+            "Sine: the ensemble gathers around the target",
+            (Need("gathering"),),
+            "Supplement",
+        ),
         Figure(
             "multi_task_ot",
             "s7",

@@ -1,6 +1,4 @@
-"""Figures 1 and 7: the diagrams. Figure 1 shows particles of a small run of ours, not a sketch."""
-
-from dataclasses import dataclass
+"""Figures 1 and 7: the diagrams. Figure 1 shows particles of real runs, not a sketch."""
 
 import numpy as np
 import xarray as xr
@@ -12,66 +10,17 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
 from cbo_pipeline.figures import style
-from cbo_pipeline.methods.base import Clock
-from cbo_pipeline.methods.cbo import CBO
-from cbo_pipeline.methods.multi_task_cbo import MultiTaskCBO
-from cbo_pipeline.numerics.network import Networks
-from cbo_pipeline.numerics.streams import Streams
 
-# The minimisers (kink, slope) of three related tasks; the first is the single task.
-TASKS = np.array([[-0.45, 0.62], [0.12, 0.30], [0.52, 0.74]])
 TASK_LOOKS = ((style.BLUE, "o"), (style.RED, "s"), (style.GREEN, "^"))
-PARTICLES, SEED, STEPS = 30, 3, 60
-SHOWN_STEPS = 8  # how far the particles are followed: later they sit on top of each other
-
-
-@dataclass(frozen=True)
-class OneNeuron:
-    """The smallest network, g(x) = c relu(x - t): its two parameters, kink t and slope c, fit on paper.
-
-    Task p is the network with parameters ``minimisers[p]``; risks are mean squares over x in [-1, 1].
-    """
-
-    minimisers: np.ndarray
-
-    @property
-    def tasks(self) -> int:
-        return len(self.minimisers)
-
-    def risks(self, networks: Networks, batch=None) -> np.ndarray:
-        """(N,) for one task, (N, P) for P."""
-        values, wanted = _neuron(networks["theta"]), _neuron(self.minimisers)
-        risks = np.mean((values[:, None, :] - wanted[None, :, :]) ** 2, axis=-1)
-        return risks[:, 0] if self.tasks == 1 else risks
-
-    def initial(self, law: str, bound: float, N: int, rng: np.random.Generator) -> Networks:
-        return {"theta": rng.uniform(-bound, bound, (N, 2))}
-
-
-def _neuron(theta: np.ndarray) -> np.ndarray:
-    x = np.linspace(-1.0, 1.0, 81)
-    return theta[:, 1:] * np.maximum(x - theta[:, :1], 0.0)
-
-
-def particle_paths(method: type[CBO], minimisers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A small run: positions (steps + 1, N, 2) of the particles, and the last consensus points (P, 2)."""
-    problem, streams = OneNeuron(minimisers), Streams(SEED)
-    optimiser = method(dt=0.1, alpha=1e4, lambda_=1.0, sigma_squared=0.3, initial="uniform", initial_bound=1.0)
-    state = optimiser.start(problem, PARTICLES, streams.initial())
-    paths = [state["particles"]["theta"].copy()]
-    for k in range(STEPS):
-        clock = Clock(0, k)
-        view = optimiser.look(state, problem, None, clock)
-        state = optimiser.move(state, view, clock, streams.noise(k))
-        paths.append(state["particles"]["theta"].copy())
-    return np.stack(paths), view.consensus["theta"]
 
 
 def diagram_multi_task(data: dict[str, xr.Dataset]) -> Figure:
     """Figure 1: one consensus point guides all particles; or one ensemble serves several tasks at once."""
     figure, panels = plt.subplots(1, 2, figsize=(style.COLUMN, 2.55), sharex=True, sharey=True)
-    _panel(panels[0], "single-task CBO", *particle_paths(CBO, TASKS[:1]), TASKS[:1])
-    _panel(panels[1], "Multi-Task CBO", *particle_paths(MultiTaskCBO, TASKS), TASKS)
+    for axes, title, variant in zip(panels, ("single-task CBO", "Multi-Task CBO"), ("single", "shared"), strict=True):
+        run = style.curve(data["one_neuron"], variant)
+        _panel(axes, title, run)
+        steps = int(run["kept_epoch"][-1])
     panels[0].set_ylabel("slope $c$")
     marks = {"linestyle": "none", "color": "#444444"}
     figure.legend(
@@ -79,7 +28,7 @@ def diagram_multi_task(data: dict[str, xr.Dataset]) -> Figure:
             Line2D(
                 [], [], marker="o", markersize=3, markerfacecolor="white", label=r"particles from $\rho^0$", **marks
             ),
-            Line2D([], [], marker="o", markersize=3.5, label=f"... after {SHOWN_STEPS} steps", **marks),
+            Line2D([], [], marker="o", markersize=3.5, label=f"... after {steps} steps", **marks),
             Line2D([], [], marker="X", markersize=6, markeredgecolor="white", label="consensus point", **marks),
             Line2D([], [], marker="*", markersize=8, markerfacecolor="white", label="minimiser", **marks),
         ],
@@ -92,15 +41,20 @@ def diagram_multi_task(data: dict[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _panel(axes: Axes, title: str, paths: np.ndarray, consensus: np.ndarray, minimisers: np.ndarray) -> None:
+def _panel(axes: Axes, title: str, run: xr.Dataset) -> None:
     """The law rho^0, the particles on their first steps, the consensus points, the minimisers."""
     support = Rectangle((-1, -1), 2, 2, facecolor="#f2f2f2", edgecolor="#888888", linewidth=0.8, linestyle="--")
     axes.add_patch(support)
     axes.annotate(r"supp $\rho^0$", (0, -1.03), fontsize=7, color="#555555", ha="center", va="top")
-    goal = np.arange(PARTICLES) * len(minimisers) // PARTICLES  # the task that each particle moves to
-    for task, (minimiser, point) in enumerate(zip(minimisers, consensus, strict=True)):
+    particles, tasks = (
+        np.flatnonzero(np.isfinite(run[f"{name}_kink"].values.reshape(-1, run.sizes[dim])[0]))
+        for name, dim in (("particle", "particle"), ("minimiser", "task"))
+    )
+    goal = particles * len(tasks) // len(particles)  # the task that each particle moves to
+    for task in tasks:
         colour, marker = TASK_LOOKS[task]
-        start, end = paths[0, goal == task], paths[SHOWN_STEPS, goal == task]
+        start, end = (_points(run.isel(kept_epoch=k, particle=goal == task), "particle") for k in (0, -1))
+        minimiser, point = (_points(run.isel(task=task), name) for name in ("minimiser", "consensus"))
         axes.plot(*np.stack([start, end]).T.swapaxes(1, 2), color=colour, linewidth=0.5, alpha=0.7)
         axes.plot(*start.T, marker, color=colour, markerfacecolor="white", markersize=2.8, markeredgewidth=0.6)
         axes.plot(*end.T, marker, color=colour, markersize=3.2, markeredgewidth=0)
@@ -114,6 +68,11 @@ def _panel(axes: Axes, title: str, paths: np.ndarray, consensus: np.ndarray, min
     axes.set_xticks((-1, 0, 1))
     axes.set_yticks((-1, 0, 1))
     axes.grid(False)
+
+
+def _points(run: xr.Dataset, name: str) -> np.ndarray:
+    """Points (kink, slope) of the plane."""
+    return np.stack([run[f"{name}_kink"].values, run[f"{name}_slope"].values], axis=-1)
 
 
 # The boxes of figure 7: centre, words, and whether the frame is dashed.

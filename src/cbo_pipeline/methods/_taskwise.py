@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from cbo_pipeline.methods.cbo import CBO
-from cbo_pipeline.numerics.network import select, squared_distances
+from cbo_pipeline.numerics.network import select, size, squared_distances
 
 
 @dataclass(frozen=True)
@@ -26,5 +26,5 @@ class TaskwiseCBO(CBO):
     def variance(self, state, view) -> float:
         """Spread about the consensus points: (1/2) mean_n |theta_n - V(T_p)|^2, p the task of particle n."""
         particles, V = state["particles"], view.consensus
-        own = select(V, self.assigned(len(particles["w"]), len(V["w"])))
+        own = select(V, self.assigned(size(particles), size(V)))
         return 0.5 * float(np.mean(squared_distances(particles, own)))

@@ -17,6 +17,7 @@ BLOCK = 1 << 18  # numbers of an ensemble that are copied together
 
 Networks = dict[str, np.ndarray]
 
+PARAMETERS = ("w", "b", "c", "a")
 DIMENSIONS = {
     "w": ("neuron", "feature"),
     "b": ("neuron",),
@@ -70,7 +71,7 @@ def select(networks: Networks, rows) -> Networks:
 
 def size(networks: Networks) -> int:
     """N, the number of networks."""
-    return len(networks["w"])
+    return len(next(iter(networks.values())))
 
 
 def zeros_like(networks: Networks) -> Networks:

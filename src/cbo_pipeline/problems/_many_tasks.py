@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cbo_pipeline.numerics.network import Networks, evaluate
-from cbo_pipeline.problems._regression import GRID, Regression, flat
+from cbo_pipeline.numerics.network import Networks
+from cbo_pipeline.problems._regression import Regression, flat
 
 
 class TaskBatch(NamedTuple):
@@ -56,11 +56,3 @@ class ManyTasks(Regression):
 
     def risks_and_gradients(self, networks: Networks, batch: TaskBatch, out: Networks) -> np.ndarray:
         raise AttributeError(f"the problem {type(self).__name__} has no gradient: its tasks have one each")
-
-    def example(self, networks: Networks) -> dict:
-        """Every task's approximation, by its own network, and its target."""
-        return {
-            "x": (("x",), GRID),
-            "target": (("task", "x"), self.target(GRID)),
-            "prediction": (("task", "x"), evaluate(networks, GRID[:, None], self.scale)[..., 0]),
-        }

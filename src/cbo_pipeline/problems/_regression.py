@@ -9,8 +9,6 @@ from cbo_pipeline.numerics.network import Networks, evaluate
 from cbo_pipeline.numerics.streams import Streams
 from cbo_pipeline.problems.base import Problem
 
-GRID = np.linspace(0.0, 1.0, 401)  # where examples are shown
-
 
 @dataclass
 class Regression(Problem):
@@ -52,18 +50,8 @@ class Regression(Problem):
     def _everything(self):
         return self.batch(np.arange(self.points))
 
-    def example(self, networks: Networks) -> dict:
-        """The approximation and the target on a grid, with a few of the training points."""
-        shown = np.arange(0, self.points, max(1, self.points // 200))
-        value = evaluate(networks, GRID[:, None], self.scale)[0, :, 0]
-        return {
-            "x": (("x",), GRID),
-            "target": (("x",), self.target(GRID)),
-            "prediction": (("x",), value),
-            "sample": (("sample",), shown + 1),
-            "sample_x": (("sample",), self.x[shown]),
-            "sample_y": (("sample",), self.y[shown]),
-        }
+    def predictions(self, networks: Networks, x: np.ndarray) -> np.ndarray:
+        return evaluate(networks, x, self.scale)
 
     def risks(self, networks: Networks, batch) -> np.ndarray:
         from cbo_pipeline.numerics.kernels.piecewise import squared_risks

@@ -68,9 +68,9 @@ class Problem(ABC):
         """Further numbers recorded each epoch for the reported network, by name (test accuracy)."""
         return {}
 
-    def example(self, networks: Networks) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
-        """What a figure of an example shows, by name: (dimensions, values). Nothing by default."""
-        return {}
+    def predictions(self, networks: Networks, x: np.ndarray) -> np.ndarray:
+        """What the networks compute, (N, S, O), at the points x (S, d). Figures and predictions ask this alone."""
+        raise AttributeError(f"the problem {type(self).__name__} does not say what its networks compute")
 
     def initial(self, law: str, bound: float, N: int, rng: np.random.Generator) -> Networks:
         """N networks of the initial law ``uniform`` (on [-bound, bound]) or ``pytorch``."""

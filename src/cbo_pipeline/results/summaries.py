@@ -14,8 +14,8 @@ from cbo_pipeline import problems
 from cbo_pipeline.config.settings import Run
 from cbo_pipeline.errors import FileRefused
 from cbo_pipeline.numerics.streams import Streams
-from cbo_pipeline.problems.base import Problem
 from cbo_pipeline.results import trajectory
+from cbo_pipeline.results.examples import example
 
 STATISTICS = ("min", "q25", "median", "q75", "max", "mean")
 SERIES = (
@@ -113,13 +113,13 @@ def _typical(risks: np.ndarray) -> int:
 
 def _example(run: Run, data: xr.Dataset) -> xr.Dataset:
     """What the problem shows of the last network of a run."""
-    names = [name for name in ("w", "b", "c", "a") if name in data]
-    problem_class = problems.find(run.problem)
-    if not names or problem_class.example is Problem.example:
+    if not data.sizes.get("snapshot"):
         return xr.Dataset()
+    problem_class = problems.find(run.problem)
     problem = problem_class(M=run.name.M, **run.part(problem_class))
     problem.load(Streams(run.name.seed, run.settings["data_seed"]))
-    last = {name: data[name].isel(snapshot=-1).values for name in names}
-    if "task" not in data[names[0]].dims:
-        last = {name: values[None] for name, values in last.items()}
-    return xr.Dataset(problem.example(last))
+    shown = xr.Dataset(example(problem, data))
+    missing = {dim: size for dim, size in shown.sizes.items() if dim not in shown.coords}
+    return shown.assign_coords(
+        {dim: data[dim].values if dim in data.coords else np.arange(1, size + 1) for dim, size in missing.items()}
+    )
