@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cbo_pipeline.cli.main import main
 from cbo_pipeline.config import memory
-from cbo_pipeline.config.settings import GRID_KEYS, check_config, load_config, resolve, run_keys, runs, schema
+from cbo_pipeline.config import GRID_KEYS, check_config, load_config, resolve, run_keys, runs, schema
 from cbo_pipeline.errors import ConfigError
 from cbo_pipeline.results import trajectory
 from cbo_pipeline.results.summaries import summarise_curve
@@ -244,7 +244,7 @@ def test_many_seeds_are_checked_in_no_time(tmp_path):
 def test_null_leaves_out(tmp_path):
     config = config_with(sine("methods: {adam: null}"), tmp_path)
     check_config(config)
-    assert {(name.experiment, name.method) for name in runs(config)} == {("sine", "cbo")}
+    assert {(name.experiment, name.variant) for name in runs(config)} == {("sine", "cbo")}
 
 
 KEYS = sorted(schema()["x-settings"])
@@ -296,7 +296,7 @@ def test_every_config_is_refused_in_one_clear_line_or_runs(tmp_path_factory, cha
 
 def run_all(config, folder) -> None:
     """One run of every curve, to the file and back, and a summary of it."""
-    names = {(name.method, name.M, name.N): name for name in runs(config)}
+    names = {(name.variant, name.M, name.N): name for name in runs(config)}
     for name in names.values():
         run = resolve(config, name)
         trajectory.write(trajectory.dataset(run, train(run)), folder / "run.nc")

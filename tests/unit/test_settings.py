@@ -6,7 +6,7 @@ import json
 import pytest
 
 from cbo_pipeline.config import settings
-from cbo_pipeline.config.settings import Run, RunName, check_config, load_config, resolve, runs
+from cbo_pipeline.config import Run, RunName, check_config, load_config, resolve, runs
 from cbo_pipeline.errors import ConfigError
 
 

@@ -245,7 +245,7 @@ def _train(options) -> int:
     from cbo_pipeline.training import checkpoint
 
     run = _run_of(options)
-    memory.check(run, f"experiments.{run.name.experiment}.methods.{run.name.method}")
+    memory.check(run, f"experiments.{run.name.experiment}.methods.{run.name.variant}")
     kept = options.checkpoint or options.output.with_name(f"{options.output.name}.checkpoint")
     files.check_writable(options.output)
     training, remark = checkpoint.resume_or_start(run, kept)
@@ -279,7 +279,7 @@ def _cost(options) -> int:
 
 
 def _run_of(options):
-    from cbo_pipeline.config.settings import Run, RunName, check_config, experiment_runs, load_config, resolve
+    from cbo_pipeline.config import Run, RunName, check_config, experiment_runs, load_config, resolve
 
     if options.settings is not None:
         return Run.from_json(options.settings)
@@ -430,7 +430,7 @@ def _completion(options) -> int:
 
 
 def _check(options) -> int:
-    from cbo_pipeline.config.settings import check_config, load_config, runs
+    from cbo_pipeline.config import check_config, load_config, runs
 
     config = load_config(*options.config)
     check_config(config)
