@@ -72,8 +72,7 @@ def file_bytes(run) -> int:
 
 def curves() -> list[dict]:
     """Every curve of the paper with its runs, seconds a run, bytes of memory and of files."""
-    from cbo_pipeline.config import memory
-    from cbo_pipeline.config import load_config, resolve, runs
+    from cbo_pipeline.config import load_config, memory, resolve, runs
 
     config, seeds = load_config(), defaultdict(list)
     for name in runs(config):

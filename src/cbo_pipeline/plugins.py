@@ -1,8 +1,8 @@
 """Methods and problems are found by their file: ``methods/cbo.py`` holds the method ``cbo``.
 
-Others come from folders of one's own with the subfolders ``methods`` and ``problems`` (the key ``plugins`` of a config, or
-the environment variable CBO_PLUGINS), and from installed packages (entry points of the groups ``cbo_pipeline.methods`` and
-``cbo_pipeline.problems``). A file that cannot be loaded breaks only what names it.
+Others come from folders of one's own with the subfolders ``methods`` and ``problems`` (the key ``plugins`` of a
+config, or the environment variable CBO_PLUGINS), and from installed packages (entry points of the groups
+``cbo_pipeline.methods`` and ``cbo_pipeline.problems``). A file that cannot be loaded breaks only what names it.
 """
 
 import functools

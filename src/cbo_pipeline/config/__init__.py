@@ -7,7 +7,7 @@ from cbo_pipeline.config.check import check_config
 from cbo_pipeline.config.loading import load_config
 from cbo_pipeline.config.names import Curve, RunName
 from cbo_pipeline.config.resolving import chosen_run, curves, resolve, runs, runs_of_variant
-from cbo_pipeline.config.runs import Run
+from cbo_pipeline.config.run import Run
 
 __all__ = [
     "Curve",

@@ -9,7 +9,9 @@ from cbo_pipeline.config.resolving import curves, kinds, merged_settings, resolv
 
 def check_config(config: dict) -> None:
     """Refuse a config with one line that names the key, or return quietly. Nothing has started by then."""
-    content = {key: value for key, value in config.items() if key != "families"} if isinstance(config, dict) else config
+    content = (
+        {key: value for key, value in config.items() if key != "families"} if isinstance(config, dict) else config
+    )
     config = loading.written_out(content)
     _check_taken(config)
     epochs = {}

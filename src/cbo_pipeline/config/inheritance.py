@@ -1,9 +1,9 @@
 """A variant may start from another one: ``from: cbo``, or ``from: square/ot_cbo`` of another experiment.
 
 It is resolved after all files are laid over each other, so that a change of ``cbo`` reaches all that start from it.
-What a variant says itself wins; then come the variants of its own experiment that it starts from, then the keys of its
-experiment, and last what it takes over from other experiments (their variants' own keys, not those of the whole
-experiment).
+What a variant says itself wins; then come the variants of its own experiment that it starts from, then the keys of
+its experiment, and last what it takes over from other experiments (the keys under their variants, not those of the
+whole experiment).
 """
 
 from cbo_pipeline import methods

@@ -43,7 +43,11 @@ def assembled(contents: Sequence[tuple[dict, Path]]) -> dict:
 
 
 def lay_over(config: dict, other: dict) -> None:
-    """Merge ``other`` into ``config``: mappings key by key, anything else is replaced."""
+    """Merge ``other`` into ``config``: mappings key by key, anything else is replaced.
+
+    A grid replaces M and N, and these replace a grid."""
+    for key in ("M", "N") if "grid" in other else ("grid",) if {"M", "N"} & set(other) else ():
+        config.pop(key, None)
     for key, value in other.items():
         if isinstance(value, dict) and isinstance(config.get(key), dict):
             lay_over(config[key], value)

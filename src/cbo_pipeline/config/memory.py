@@ -22,7 +22,7 @@ ENOUGH = "CBO_MEMORY_GB"  # environment variable: memory of the machines that tr
 
 
 def parts(run) -> dict[str, int]:
-    """Bytes by the setting that they grow with; ``run`` is a ``runs.Run``."""
+    """Bytes by the setting that they grow with; ``run`` is a ``run.Run``."""
     problem, method = problems.find(run.problem), methods.find(run.method)
     M, N, settings = run.name.M, run.name.N, run.settings
     shapes = network.shapes(M, problem.features, problem.outputs, problem.outer_bias)

@@ -125,4 +125,6 @@ def looks_like_number(value: Any) -> bool:
 
 
 def _yaml(value: Any) -> str:
-    return {True: "true", False: "false", None: "null"}.get(value, str(value)) if not isinstance(value, str) else value
+    return (
+        {True: "true", False: "false", None: "null"}.get(value, str(value)) if not isinstance(value, str) else value
+    )

@@ -7,7 +7,7 @@ from cbo_pipeline import methods, problems
 from cbo_pipeline.config import keys, messages, run_checks
 from cbo_pipeline.config.names import Curve, RunName
 from cbo_pipeline.config.normalise import normalised
-from cbo_pipeline.config.runs import Run
+from cbo_pipeline.config.run import Run
 
 
 def runs(config: dict) -> Iterator[RunName]:
@@ -63,7 +63,9 @@ def kinds(config: dict, experiment: str, variant: str) -> tuple[str, str]:
     own = content["methods"][variant]
     problem, method = content.get("problem", experiment), own.get("method", variant)
     place, inner = f"experiments.{experiment}", f"experiments.{experiment}.methods.{variant}"
-    messages.require_known(problem, problems.names(), f"{place}.problem" if "problem" in content else place, "problem")
+    messages.require_known(
+        problem, problems.names(), f"{place}.problem" if "problem" in content else place, "problem"
+    )
     messages.require_known(method, methods.names(), f"{inner}.method" if "method" in own else inner, "method")
     return problem, method
 

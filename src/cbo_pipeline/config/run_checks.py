@@ -9,7 +9,7 @@ from cbo_pipeline.problems.base import Problem
 
 
 def check_run(run, where: str) -> None:
-    """Refuse a run (``runs.Run``) in one line; ``where`` is its place in the config."""
+    """Refuse a run (``run.Run``) in one line; ``where`` is its place in the config."""
     problem, method = problems.find(run.problem), methods.find(run.method)
     _check_complete(problem, f"{where}.problem")
     _check_complete(method, f"{where}.method")

@@ -83,7 +83,7 @@ def check_value(value: Any, rule: dict, path: str) -> None:
 
 
 def check_plain(value: Any, path: str, depth: int = 0) -> None:
-    """Refuse what YAML or Python can say but no setting means: infinities, endless numbers, keys that are not text."""
+    """Refuse what YAML or Python can say but no setting means: infinities, huge integers, keys that are not text."""
     where = path or "the config"
     if depth > DEEPEST:
         raise messages.refuse(where, "nested too deeply", "too-deep")

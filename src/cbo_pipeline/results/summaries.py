@@ -44,7 +44,7 @@ def summarise_curve(paths: Sequence[str | Path]) -> xr.Dataset:
     result = per_seed.merge(_over_seeds(per_seed)).merge(_example(found[typical], data[typical]))
     result["example_seed"] = found[typical].name.seed
     result["settings"] = _curve_settings(first)
-    name = f"{first.name.variant}_M{first.name.M}_N{first.name.N}"
+    name = first.name.curve.stem
     result = result.expand_dims(curve=[name]).assign_coords(
         method=("curve", [first.name.variant]), M=("curve", [first.name.M]), N=("curve", [first.name.N])
     )
@@ -69,9 +69,7 @@ _FILL = {"diverged": 0, "settings": ""}
 
 def _curve_settings(run: Run) -> str:
     """The settings of a run without its seed, as text."""
-    name = run.name
-    curve = Run(type(name)(name.experiment, name.variant, name.M, name.N, 0), run.problem, run.method, run.settings)
-    return curve.json
+    return run.with_seed(0).json
 
 
 def _series(data: xr.Dataset) -> xr.Dataset:
