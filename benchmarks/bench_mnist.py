@@ -32,7 +32,7 @@ def gemm():
 
 
 def ours(method: str):
-    from cbo_pipeline.config.settings import RunName, load_config, resolve
+    from cbo_pipeline.config import RunName, load_config, resolve
     from cbo_pipeline.training.loop import Training
 
     return iterations(Training.start(resolve(load_config(), RunName("mnist", method, M, N, 0))))
@@ -147,7 +147,7 @@ def print_parts() -> None:
     import numba  # noqa: F401
 
     step("numba")
-    from cbo_pipeline.config.settings import RunName, load_config, resolve
+    from cbo_pipeline.config import RunName, load_config, resolve
     from cbo_pipeline.training.loop import Training
 
     training = Training.with_data(resolve(load_config(), RunName("mnist", "cbo", M, N, 0)))

@@ -13,7 +13,7 @@ from timing import Row, report, take_turns  # first: it sets one thread
 import numpy as np
 import ot
 
-from cbo_pipeline.config.settings import RunName, load_config, resolve
+from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.methods.base import Clock
 from cbo_pipeline.methods.ot_cbo import atoms, networks
 from cbo_pipeline.numerics import transport

@@ -17,7 +17,7 @@ from timing import Row, iterations, report, take_turns  # first: it sets one thr
 import numpy as np
 import torch
 
-from cbo_pipeline.config.settings import RunName, load_config, resolve
+from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.training.loop import Training
 
 N, M, BATCH = 200, 100, 800

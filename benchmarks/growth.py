@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cbo_pipeline.config.settings import Run, RunName, load_config, resolve
+from cbo_pipeline.config import Run, RunName, load_config, resolve
 from cbo_pipeline.training import cost
 from cbo_pipeline.training.loop import Training
 

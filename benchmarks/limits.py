@@ -16,7 +16,7 @@ import time
 
 import numpy as np
 
-from cbo_pipeline.config.settings import RunName, load_config, resolve
+from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.methods.base import Clock
 from cbo_pipeline.methods.ot_cbo import atoms
 from cbo_pipeline.numerics import transport

@@ -72,17 +72,16 @@ def file_bytes(run) -> int:
 
 def curves() -> list[dict]:
     """Every curve of the paper with its runs, seconds a run, bytes of memory and of files."""
-    from cbo_pipeline.config import memory
-    from cbo_pipeline.config.settings import load_config, resolve, runs
+    from cbo_pipeline.config import load_config, memory, resolve, runs
 
     config, seeds = load_config(), defaultdict(list)
     for name in runs(config):
-        seeds[name.experiment, name.method, name.M, name.N].append(name)
+        seeds[name.experiment, name.variant, name.M, name.N].append(name)
     found = []
     for names in seeds.values():
         run = resolve(config, names[0])
         seconds = run.settings["epochs"] * seconds_per_epoch(run)
-        curve = {"experiment": run.name.experiment, "method": run.name.method, "problem": run.problem}
+        curve = {"experiment": run.name.experiment, "method": run.name.variant, "problem": run.problem}
         curve |= {"M": run.name.M, "N": run.name.N, "runs": len(names), "seconds": seconds}
         curve |= {"memory": memory.estimate(run), "files": file_bytes(run), "fixed": memory.LIBRARIES}
         found.append(curve)

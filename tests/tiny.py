@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from cbo_pipeline.config.settings import Run, RunName, load_config, resolve
+from cbo_pipeline.config import Run, RunName, load_config, resolve
 
 ROOT = Path(__file__).parents[1]
 OVERLAY = ROOT / "tests" / "tiny.yaml"

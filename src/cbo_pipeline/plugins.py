@@ -1,24 +1,80 @@
-"""Methods and problems are found by their file: ``methods/cbo.py`` holds the method ``cbo``."""
+"""Methods and problems are found by their file: ``methods/cbo.py`` holds the method ``cbo``.
+
+Others come from folders of one's own with the subfolders ``methods`` and ``problems`` (the key ``plugins`` of a
+config, or the environment variable CBO_PLUGINS), and from installed packages (entry points of the groups
+``cbo_pipeline.methods`` and ``cbo_pipeline.problems``). A file that cannot be loaded breaks only what names it.
+"""
 
 import functools
 import importlib
+import os
 import pkgutil
+from importlib import metadata
+from pathlib import Path
 from types import ModuleType
 
+from cbo_pipeline.errors import ConfigError
+
+ENVIRONMENT = "CBO_PLUGINS"  # folders, separated as in PATH
+KINDS = ("methods", "problems")
 _HIDDEN = ("base",)
+_added: list[Path] = []
+
+
+def add(*folders: Path) -> None:
+    """Look into these folders too, for as long as this process lives."""
+    for folder in folders:
+        folder = Path(os.path.normpath(folder.absolute()))
+        if not any((folder / kind).is_dir() for kind in KINDS):
+            words = f"plugins: {folder} has neither a folder methods nor a folder problems"
+            raise ConfigError(words, code="unreadable", key="plugins", file=str(folder))
+        if folder not in _added:
+            _added.append(folder)
+
+
+def folders() -> tuple[Path, ...]:
+    """All folders of one's own: those that were added, and those of the environment."""
+    named = (Path(name) for name in os.environ.get(ENVIRONMENT, "").split(os.pathsep) if name)
+    return tuple(dict.fromkeys([*_added, *(Path(os.path.normpath(path.absolute())) for path in named)]))
 
 
 def names(package: ModuleType) -> tuple[str, ...]:
-    """The names of all modules of the package that hold a method or problem."""
-    found = (module.name for module in pkgutil.iter_modules(package.__path__))
-    return tuple(sorted(n for n in found if n not in _HIDDEN and not n.startswith("_")))
+    """The names of all modules of the package, and of one's own folders, that hold a method or problem."""
+    found = (module.name for module in pkgutil.iter_modules(_paths(package)))
+    files = {name for name in found if name not in _HIDDEN and not name.startswith("_")}
+    return tuple(sorted(files | set(_entry_points(package.__name__))))
 
 
-@functools.cache
 def find(package: ModuleType, name: str, base: type) -> type:
     """The class in module ``name`` of the package that extends ``base``."""
-    module = importlib.import_module(f"{package.__name__}.{name}")
+    kind = package.__name__.rpartition(".")[2]
+    _paths(package)
+    try:
+        if name in _entry_points(package.__name__):
+            module = importlib.import_module(_entry_points(package.__name__)[name].module)
+        else:
+            module = importlib.import_module(f"{package.__name__}.{name}")
+    except (Exception, SystemExit) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        words = f"{kind}/{name}.py cannot be loaded ({reason})"
+        raise ConfigError(words, code="broken-plugin", key=f"{kind}.{name}", file=f"{kind}/{name}.py") from error
     for item in vars(module).values():
         if isinstance(item, type) and issubclass(item, base) and item.__module__ == module.__name__:
             return item
-    raise LookupError(f"{module.__file__} holds no {base.__name__}")
+    words = f"{module.__file__}: holds no {base.__name__}"
+    raise ConfigError(words, code="broken-plugin", key=f"{kind}.{name}", file=str(module.__file__))
+
+
+def _paths(package: ModuleType) -> list[str]:
+    """The folders of a package, one's own among them: Python finds the modules of a package along its path."""
+    kind = package.__name__.rpartition(".")[2]
+    for folder in folders():
+        if (folder / kind).is_dir() and str(folder / kind) not in package.__path__:
+            package.__path__.append(str(folder / kind))
+            importlib.invalidate_caches()
+    return list(package.__path__)
+
+
+@functools.cache
+def _entry_points(package: str) -> dict[str, metadata.EntryPoint]:
+    return {point.name: point for point in metadata.entry_points(group=package)}

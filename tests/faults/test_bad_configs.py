@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cbo_pipeline.cli.main import main
-from cbo_pipeline.config import memory
-from cbo_pipeline.config.settings import GRID_KEYS, check_config, load_config, resolve, run_keys, runs, schema
+from cbo_pipeline.config import check_config, load_config, memory, resolve, runs
+from cbo_pipeline.config.keys import GRID_KEYS, run_keys
+from cbo_pipeline.config.schema import schema
 from cbo_pipeline.errors import ConfigError
 from cbo_pipeline.results import trajectory
 from cbo_pipeline.results.summaries import summarise_curve
@@ -49,26 +50,26 @@ TABLE = [
     (top("threads: 4"), "the config.threads: unknown key"),
     (top("1: 2"), "the config: the key 1 is a number, not text"),
     (top("null: 2"), "the config: the key None is nothing, not text"),
-    ("experiments: {Sine: {methods: {cbo: {}}}}", "experiments: 'Sine' is no name"),
-    ("experiments: {'../x': {methods: {cbo: {}}}}", "experiments: '../x' is no name"),
-    ("experiments: {'$(id)': {methods: {cbo: {}}}}", "experiments: '$(id)' is no name"),
+    ("experiments: {Sine: {methods: {cbo: {}}}}", "experiments: 'Sine' is not a valid name"),
+    ("experiments: {'../x': {methods: {cbo: {}}}}", "experiments: '../x' is not a valid name"),
+    ("experiments: {'$(id)': {methods: {cbo: {}}}}", "experiments: '$(id)' is not a valid name"),
     ("experiments: {other: {methods: {cbo: {}}}}", "experiments.other: unknown problem 'other'"),
     ("experiments: {other: {problem: sin, methods: {cbo: {}}}}", "experiments.other.problem: unknown problem 'sin'"),
     ("experiments: {other: {problem: sine}}", "experiments.other.methods: missing"),
     ("experiments: {other: {problem: sine, methods: {}}}", "experiments.other.methods: empty"),
-    ("experiments: {other: {problem: sine, methods: {cbo: null}}}", "experiments.other.methods: empty"),
+    ("experiments: {other: {problem: sine, methods: {cbo: null}}}", "experiments.other.methods.cbo: there is"),
     ("experiments: {other: {problem: [sine], methods: {cbo: {}}}}", "experiments.other.problem: ['sine'] is a list"),
     ("experiments: {other: {problem: sine, methods: {cbo: {N: 5}}}}", "experiments.other.methods.cbo: M and N"),
-    ("experiments: {2024-01-01: {}}", "experiments: the key datetime.date(2024, 1, 1) is a date, not text"),
+    ("experiments: {2024-01-01: {}}", "experiments: '2024-01-01' is not a valid name"),
     # Methods.
     (sine("methods: 1"), f"{E}.methods: 1 is a number"),
     (sine("methods: {cbo: 1}"), f"{C}: 1 is a number"),
-    (sine("methods: {CBO: {N: 3}}"), f"{E}.methods: 'CBO' is no name"),
+    (sine("methods: {CBO: {N: 3}}"), f"{E}.methods: 'CBO' is not a valid name"),
     (sine("methods: {cbos: {N: 3}}"), f"{E}.methods.cbos: unknown method 'cbos'; did you mean cbo?"),
     (sine("methods: {fast: {N: 3, method: sgd}}"), f"{E}.methods.fast.method: unknown method 'sgd'"),
     (sine("methods: {fast: {N: 3, method: 7}}"), f"{E}.methods.fast.method: 7 is a number"),
     (sine("methods: {fast: {method: cbo, N: 3}}"), f"{E}.methods.fast.alpha: missing"),
-    (sine("methods: {'a;rm -rf /': {method: cbo}}"), f"{E}.methods: 'a;rm -rf /' is no name"),
+    (sine("methods: {'a;rm -rf /': {method: cbo}}"), f"{E}.methods: 'a;rm -rf /' is not a valid name"),
     # Types.
     (sine("epochs: ten"), f"{E}.epochs: 'ten' is text, not an integer"),
     (sine("epochs: 1e3"), f"{E}.epochs: '1e3' is text, not an integer (YAML reads"),
@@ -77,7 +78,7 @@ TABLE = [
     (sine("epochs: [1]"), f"{E}.epochs: [1] is a list"),
     (sine("epochs: {a: 1}"), f"{E}.epochs: {{'a': 1}} is a mapping"),
     (sine("epochs: null"), f"{E}.epochs: None is nothing"),
-    (sine("epochs: 2024-01-01"), f"{E}.epochs: datetime.date(2024, 1, 1) is a date"),
+    (sine("epochs: 2024-01-01"), f"{E}.epochs: '2024-01-01' is text"),
     (cbo("dt: 1e-3"), f"{C}.dt: '1e-3' is text, not a number (YAML reads"),
     (cbo("dt: [0.1]"), f"{C}.dt: [0.1] is a list"),
     (cbo("alpha: .nan"), f"{C}.alpha: nan is not a finite number"),
@@ -149,7 +150,7 @@ TABLE = [
     (cbo("N: 1000000000000"), f"{C}.N: a run needs about 180 TB of memory"),
     (sine("M: 1000000000000"), f"{C}.M: a run needs about"),
     (sine("points: 1000000000000, batch_size: 40"), f"{C}.points: a run needs about"),
-    (cbo(f"N: 1{'0' * 400}"), f"{C}.N: a run needs over 1000 EB of memory"),
+    (cbo(f"N: 1{'0' * 400}"), f"{C}.N: a number of more than 30 digits is too large"),
     (cbo("grid: [{M: 5, N: 8}, {M: 100000000, N: 100000}]"), f"{C}.M: a run needs about"),
 ]
 
@@ -217,8 +218,8 @@ def test_the_memory_of_a_run_is_estimated_on_the_safe_side():
     """Against a run in a process of its own, at a size where the particles count."""
     run = run_of(N=1_500_000, epochs=1, points=2, batch_size=2)
     code = (
-        "import sys, resource; from cbo_pipeline import training, trajectory, settings;"
-        "training.train(settings.Run.from_json(sys.argv[1]));"
+        "import sys, resource; from cbo_pipeline.config import Run; from cbo_pipeline.training.loop import train;"
+        "train(Run.from_json(sys.argv[1]));"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"
     )
     done = subprocess.run(
@@ -244,7 +245,7 @@ def test_many_seeds_are_checked_in_no_time(tmp_path):
 def test_null_leaves_out(tmp_path):
     config = config_with(sine("methods: {adam: null}"), tmp_path)
     check_config(config)
-    assert {(name.experiment, name.method) for name in runs(config)} == {("sine", "cbo")}
+    assert {(name.experiment, name.variant) for name in runs(config)} == {("sine", "cbo")}
 
 
 KEYS = sorted(schema()["x-settings"])
@@ -296,7 +297,7 @@ def test_every_config_is_refused_in_one_clear_line_or_runs(tmp_path_factory, cha
 
 def run_all(config, folder) -> None:
     """One run of every curve, to the file and back, and a summary of it."""
-    names = {(name.method, name.M, name.N): name for name in runs(config)}
+    names = {(name.variant, name.M, name.N): name for name in runs(config)}
     for name in names.values():
         run = resolve(config, name)
         trajectory.write(trajectory.dataset(run, train(run)), folder / "run.nc")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cbo_pipeline.config.settings import RunName, load_config, resolve
+from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.results import trajectory
 from cbo_pipeline.training.loop import train
 from tiny import OVERLAY, ROOT, SUMMARY, digests, environment, finish, snakemake_command, start, wait_until

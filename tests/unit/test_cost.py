@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cbo_pipeline.config.settings import RunName, load_config, resolve
+from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.errors import FileRefused
 from cbo_pipeline.training import cost
 from cbo_pipeline.training.loop import Training

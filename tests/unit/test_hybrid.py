@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cbo_pipeline import methods
-from cbo_pipeline.config.settings import RunName, load_config, resolve
+from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.methods.base import Clock
 from cbo_pipeline.numerics.kernels.noise import Noise
 from cbo_pipeline.training.loop import Training, train

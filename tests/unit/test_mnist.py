@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional
 
 from cbo_pipeline import methods, problems
-from cbo_pipeline.config.settings import RunName, load_config, resolve
+from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.errors import ConfigError, FileRefused
 from cbo_pipeline.numerics import consensus, network
 from cbo_pipeline.numerics.kernels.noise import Noise

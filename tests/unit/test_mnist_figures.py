@@ -5,7 +5,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 from cbo_pipeline import figures
-from cbo_pipeline.config.settings import RunName, load_config, resolve
+from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.figures import mnist, style
 from cbo_pipeline.results import summaries as summarise
 from cbo_pipeline.results import trajectory

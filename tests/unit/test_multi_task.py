@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbo_pipeline.config.settings import RunName, load_config, resolve
+from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.errors import ConfigError
 from cbo_pipeline.figures.multi_task import shown_tasks
 from cbo_pipeline.methods.base import Clock

@@ -7,7 +7,7 @@ import ot
 import pytest
 
 from cbo_pipeline import problems
-from cbo_pipeline.config.settings import RunName, load_config, resolve, runs
+from cbo_pipeline.config import RunName, load_config, resolve, runs
 from cbo_pipeline.errors import ConfigError
 from cbo_pipeline.methods.base import Clock
 from cbo_pipeline.methods.cbo import CBO
@@ -49,7 +49,7 @@ def image(x, y):
 
 
 def test_the_data_are_those_of_example_4():
-    run = next(resolve(load_config(), name) for name in runs(load_config()) if name.method == "ot_cbo")
+    run = next(resolve(load_config(), name) for name in runs(load_config()) if name.variant == "ot_cbo")
     cls = problems.find("square")
     problem = cls(M=run.name.M, **run.part(cls))
     problem.load(Streams(0))
@@ -61,7 +61,7 @@ def test_the_data_are_those_of_example_4():
 
 
 def test_the_sweeps_are_run_once_each():
-    names = [name for name in runs(load_config()) if (name.experiment, name.method) == ("square", "ot_cbo")]
+    names = [name for name in runs(load_config()) if (name.experiment, name.variant) == ("square", "ot_cbo")]
     assert len(names) == len(set(names)) == 9 * 10
     assert {(n.M, n.N) for n in names} == {(m, 200) for m in (10, 25, 50, 100, 200)} | {
         (200, n) for n in (10, 25, 50, 100, 200)

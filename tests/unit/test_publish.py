@@ -130,12 +130,12 @@ def test_results_of_the_whole_config_are_recognised():
     """Summaries that hold every curve of config.yaml, with all its seeds."""
     import xarray as xr
 
-    from cbo_pipeline.config.settings import RunName, load_config, resolve, runs
+    from cbo_pipeline.config import load_config, resolve, runs
 
     config = load_config()
     curves: dict[str, dict[str, int]] = {}
     for name in runs(config):
-        text = resolve(config, RunName(name.experiment, name.method, name.M, name.N, 0)).json
+        text = resolve(config, name.curve.run(0)).json
         of = curves.setdefault(name.experiment, {})
         of[text] = of.get(text, 0) + 1
     summaries = {

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from cbo_pipeline import methods, problems
-from cbo_pipeline.config.settings import RunName, load_config, resolve
+from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.methods.base import Clock
 from cbo_pipeline.numerics import network
 from cbo_pipeline.numerics.kernels.noise import Noise

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from cbo_pipeline.config.settings import RunName, load_config, resolve
+from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.errors import FileRefused
 from cbo_pipeline.results import trajectory
 from cbo_pipeline.training.loop import train

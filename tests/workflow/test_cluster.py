@@ -4,7 +4,7 @@ import re
 
 import yaml
 
-from cbo_pipeline.config.settings import load_config, runs
+from cbo_pipeline.config import load_config, runs
 from tiny import ROOT
 
 PROFILE = yaml.safe_load((ROOT / "workflow" / "profiles" / "slurm" / "config.yaml").read_text())
@@ -13,7 +13,7 @@ PROFILE = yaml.safe_load((ROOT / "workflow" / "profiles" / "slurm" / "config.yam
 def test_the_page_counts_the_runs_of_the_config():
     names = list(runs(load_config()))
     mnist = [name for name in names if name.experiment == "mnist"]
-    curves = {(name.experiment, name.method, name.M, name.N) for name in names}
+    curves = {name.curve for name in names}
     page = (ROOT / "docs" / "cluster.md").read_text()
     told = re.search(r"has (\d+) runs, (\d+) of them MNIST; with the (\d+) summaries", page)
     assert [int(count) for count in told.groups()] == [len(names), len(mnist), len(curves)]

@@ -18,7 +18,7 @@ from cbo_pipeline import claims
 from cbo_pipeline.claims.evidence import Evidence
 from cbo_pipeline.cli import main as cli
 from cbo_pipeline.cli import progress
-from cbo_pipeline.config.settings import load_config
+from cbo_pipeline.config import load_config
 from cbo_pipeline.figures import FIGURES
 from cbo_pipeline.pages import claims as pages
 from cbo_pipeline.pages import show

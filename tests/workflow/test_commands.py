@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cbo_pipeline.config.settings import load_config
+from cbo_pipeline.config import load_config
 from tiny import OVERLAY, ROOT
 
 pytestmark = pytest.mark.workflow

@@ -5,7 +5,7 @@ import gzip
 import pytest
 import yaml
 
-from cbo_pipeline.config.settings import load_config
+from cbo_pipeline.config import load_config
 from cbo_pipeline.problems import _mnist_files as mnist_data
 from checkout import Checkout
 

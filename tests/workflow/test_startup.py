@@ -71,10 +71,14 @@ def test_a_figure_loads_no_kernels(trained):
 
 def test_the_driver_loads_nothing_heavy(tmp_path):
     """Snakemake reads the config, methods, problems and figures in every process that it starts."""
-    code = (
-        "from cbo_pipeline import figures, memory, mnist_data, settings, sources; print(*__import__('sys').modules)"
-    )
-    code = f"{code.split(';')[0]}; settings.check_config(settings.load_config());{code.split(';')[1]}"
+    code = """
+import sys
+from cbo_pipeline import config, figures
+from cbo_pipeline.problems import _mnist_files
+from cbo_pipeline.results import code
+config.check_config(config.load_config())
+print(*sys.modules)
+"""
     done = tiny.finish([sys.executable, "-W", "ignore", "-c", code], tmp_path)
     assert done.returncode == 0, done.stderr
     packages = {name.partition(".")[0] for name in done.stdout.split()}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from cbo_pipeline.config import settings
+from cbo_pipeline import config as settings
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.problems import _mnist_files as mnist_data
 from cbo_pipeline.results import trajectory

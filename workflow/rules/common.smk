@@ -13,16 +13,17 @@ from snakemake.logging import logger
 sys.path.insert(0, f"{workflow.basedir}/src")
 
 from cbo_pipeline import figures
-from cbo_pipeline.config import memory, settings
+from cbo_pipeline import config as settings
+from cbo_pipeline.config import loading, memory
 from cbo_pipeline.problems import _mnist_files as mnist_data
 from cbo_pipeline.results import code as sources
 from cbo_pipeline.errors import UserError
 
 
-def checked(config):
+def checked(overlays, changes):
     """The config, refused with one line that names the key before any job starts."""
-    config = settings.without_left_out(config)
     try:
+        config = loading.config_of_workflow(overlays, changes)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             settings.check_config(config)
@@ -33,9 +34,9 @@ def checked(config):
     return config
 
 
-CONFIG = checked(config)
+CONFIG = checked(workflow.overwrite_configfiles, workflow.config_settings.config)
 RUNS = tuple(settings.runs(CONFIG))
-CURVES = tuple(dict.fromkeys((r.experiment, r.method, r.M, r.N) for r in RUNS))
+CURVES = tuple((c.experiment, c.variant, c.M, c.N) for c in settings.curves(CONFIG))
 ENV = f"{workflow.basedir}/envs/cbo.yaml"
 MNIST_EXPERIMENTS = [
     e for e, content in CONFIG["experiments"].items() if content.get("problem", e) == "mnist"
@@ -70,7 +71,7 @@ def resolved_curve(wildcards):
     """The settings of the first run of a curve."""
     w = wildcards
     curve = (w.experiment, w.method, int(w.M), int(w.N))
-    first = next(r for r in RUNS if (r.experiment, r.method, r.M, r.N) == curve)
+    first = next(r for r in RUNS if (r.experiment, r.variant, r.M, r.N) == curve)
     return settings.resolve(CONFIG, first)
 
 
@@ -95,7 +96,7 @@ def megabytes(wildcards, attempt):
 
 def megabytes_of_any(experiments):
     """The most that a run of these experiments needs: a Slurm array gives all its runs what the first asks for."""
-    of_each_curve = {(r.experiment, r.method, r.M, r.N): r for r in RUNS if r.experiment in experiments}
+    of_each_curve = {(r.experiment, r.variant, r.M, r.N): r for r in RUNS if r.experiment in experiments}
     runs = [settings.resolve(CONFIG, run) for run in of_each_curve.values()]
     most = max(map(memory.megabytes, runs), default=1000)
     return lambda wildcards, attempt: attempt * most
@@ -119,7 +120,7 @@ def runs_of_curve(wildcards):
     return [
         f"results/runs/{run}.nc"
         for run in RUNS
-        if (run.experiment, run.method, run.M, run.N) == (w.experiment, w.method, int(w.M), int(w.N))
+        if (run.experiment, run.variant, run.M, run.N) == (w.experiment, w.method, int(w.M), int(w.N))
     ]
 
 

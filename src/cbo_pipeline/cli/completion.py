@@ -2,7 +2,7 @@
 
 import argparse
 
-from cbo_pipeline.config.settings import load_config
+from cbo_pipeline.config import load_config
 from cbo_pipeline.figures import FIGURES
 
 

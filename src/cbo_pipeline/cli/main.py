@@ -245,7 +245,7 @@ def _train(options) -> int:
     from cbo_pipeline.training import checkpoint
 
     run = _run_of(options)
-    memory.check(run, f"experiments.{run.name.experiment}.methods.{run.name.method}")
+    memory.check(run, run.name.place)
     kept = options.checkpoint or options.output.with_name(f"{options.output.name}.checkpoint")
     files.check_writable(options.output)
     training, remark = checkpoint.resume_or_start(run, kept)
@@ -279,7 +279,7 @@ def _cost(options) -> int:
 
 
 def _run_of(options):
-    from cbo_pipeline.config.settings import Run, RunName, check_config, experiment_runs, load_config, resolve
+    from cbo_pipeline.config import Run, check_config, chosen_run, load_config
 
     if options.settings is not None:
         return Run.from_json(options.settings)
@@ -291,23 +291,23 @@ def _run_of(options):
         check_config(config)
     if options.experiment in config["experiments"]:
         check_config({"experiments": {options.experiment: config["experiments"][options.experiment]}})
-    changes = dict(_assignment(text) for text in options.set)
-    first = experiment_runs(config, options.experiment, options.method)[0]
-    M = first.M if options.width is None else options.width
-    N = first.N if options.particles is None else options.particles
-    return resolve(config, RunName(first.experiment, first.method, M, N, options.seed), changes)
+    changes = _changes(options.set)
+    return chosen_run(
+        config, options.experiment, options.method, options.seed, options.width, options.particles, changes
+    )
 
 
-def _assignment(text: str) -> tuple[str, object]:
-    import yaml
+def _changes(assignments) -> dict:
+    """The settings of --set by key; none is given twice."""
+    from cbo_pipeline.config.normalise import assignment
 
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise ConfigError(f"--set {text}: write KEY=VALUE, such as epochs=10")
-    try:
-        return key, yaml.safe_load(value)
-    except yaml.YAMLError:
-        raise ConfigError(f"--set {text}: the value is not valid YAML") from None
+    changes: dict = {}
+    for text in assignments:
+        key, value = assignment(text)
+        if key in changes:
+            raise ConfigError(f"--set {key}: given twice", code="twice", key=key)
+        changes[key] = value
+    return changes
 
 
 def _result(run, history, output) -> str:
@@ -430,7 +430,7 @@ def _completion(options) -> int:
 
 
 def _check(options) -> int:
-    from cbo_pipeline.config.settings import check_config, load_config, runs
+    from cbo_pipeline.config import check_config, load_config, runs
 
     config = load_config(*options.config)
     check_config(config)

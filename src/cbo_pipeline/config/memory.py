@@ -22,7 +22,7 @@ ENOUGH = "CBO_MEMORY_GB"  # environment variable: memory of the machines that tr
 
 
 def parts(run) -> dict[str, int]:
-    """Bytes by the setting that they grow with; ``run`` is a ``settings.Run``."""
+    """Bytes by the setting that they grow with; ``run`` is a ``run.Run``."""
     problem, method = problems.find(run.problem), methods.find(run.method)
     M, N, settings = run.name.M, run.name.N, run.settings
     shapes = network.shapes(M, problem.features, problem.outputs, problem.outer_bias)
@@ -57,7 +57,8 @@ def available() -> int:
         try:
             return int(float(told) * 1e9)
         except (ValueError, OverflowError):
-            raise ConfigError(f"{ENOUGH}: {told!r} is not a number of gigabytes") from None
+            words = f"{ENOUGH}: {told!r} is not a number of gigabytes"
+            raise ConfigError(words, code="wrong-type", key=ENOUGH) from None
     return min(_physical(), _allowed())
 
 
@@ -77,10 +78,12 @@ def check(run, where: str) -> None:
     """Refuse a run that cannot fit, in one line that names the setting which takes most."""
     needed, there = estimate(run), available()
     if needed > there:
-        key = max(parts(run), key=parts(run).get)
+        key = f"{where}.{max(parts(run), key=parts(run).get)}"
         raise ConfigError(
-            f"{where}.{key}: a run needs {size(needed)} of memory, but {size(there)} are there"
-            f" (where other machines train, {ENOUGH} says how much they have)"
+            f"{key}: a run needs {size(needed)} of memory, but only {size(there)} is available"
+            f" (where other machines train, {ENOUGH} says how much they have)",
+            code="memory",
+            key=key,
         )
 
 

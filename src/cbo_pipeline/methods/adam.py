@@ -21,6 +21,7 @@ class Adam(Method):
     beta2: float = 0.999
     delta: float = 1e-8
 
+    needs_gradients: ClassVar[bool] = True
     copies: ClassVar[int] = 6  # parameters, gradient, two moments, and two more inside a step
 
     @classmethod

@@ -45,6 +45,7 @@ class Method(ABC):
     """An optimiser; the fields of a subclass are its settings."""
 
     many_tasks: ClassVar[bool] = False  # whether it solves several tasks at once
+    needs_gradients: ClassVar[bool] = False  # then the problem must have them
     anisotropic_noise: ClassVar[bool] = False  # then consensus needs 2 lambda > sigma^2
     copies: ClassVar[int] = 3  # the memory of a step, in ensembles: the particles, those averaged, the step
 

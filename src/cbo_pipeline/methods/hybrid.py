@@ -21,6 +21,7 @@ class Hybrid(CBO):
     beta2: float = 0.999
     delta: float = 1e-8
 
+    needs_gradients: ClassVar[bool] = True
     # Particles, two moments, gradient; all but the last twice more where a run goes on from a checkpoint.
     copies: ClassVar[int] = 10
 

@@ -16,8 +16,7 @@ import numpy as np
 import xarray as xr
 
 from cbo_pipeline import figures
-from cbo_pipeline.config import memory
-from cbo_pipeline.config.settings import Run, load_config, resolve, runs
+from cbo_pipeline.config import Run, load_config, memory, resolve, runs
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.files import whole_file
 from cbo_pipeline.pages import claims as pages
@@ -90,7 +89,7 @@ def coverage(summaries: dict[str, xr.Dataset]) -> str:
     config = load_config()
     wanted: dict[str, int] = {}
     for name in runs(config):
-        text = resolve(config, type(name)(name.experiment, name.method, name.M, name.N, 0)).json
+        text = resolve(config, name.curve.run(0)).json
         wanted[text] = wanted.get(text, 0) + 1
     found = {}
     for data in summaries.values():

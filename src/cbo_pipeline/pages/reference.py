@@ -1,7 +1,8 @@
 """The reference of the config, made from the schema: docs/configuration.md."""
 
 from cbo_pipeline import methods, problems
-from cbo_pipeline.config import settings
+from cbo_pipeline.config import keys
+from cbo_pipeline.config import schema as rules
 
 INTRODUCTION = """\
 # The configuration
@@ -18,7 +19,7 @@ values out of bounds stop everything before any job starts, with one line that n
 
 def markdown() -> str:
     """The whole page."""
-    schema = settings.schema()
+    schema = rules.schema()
     top = {**schema["properties"], **_only(schema, "experiment"), **_only(schema, "method")}
     users = _users()
     return (
@@ -38,10 +39,10 @@ def _only(schema: dict, definition: str) -> dict:
 
 def _users() -> dict[str, str]:
     """Who takes which key."""
-    users: dict[str, list[str]] = {key: ["every run"] for key in (*settings.LOOP_KEYS, *settings.GRID_KEYS)}
+    users: dict[str, list[str]] = {key: ["every run"] for key in (*keys.taken_keys(keys.Loop), *keys.GRID_KEYS)}
     for package in (problems, methods):
         for name in package.names():
-            for key in settings.taken_keys(package.find(name)):
+            for key in keys.taken_keys(package.find(name)):
                 users.setdefault(key, []).append(f"`{name}`")
     return {key: ", ".join(names) for key, names in users.items()}
 
@@ -61,7 +62,7 @@ def _allowed(rule: dict) -> str:
     if "anyOf" in rule:
         return "; or ".join(_allowed(part) for part in rule["anyOf"])
     if "$ref" in rule:
-        return _allowed(settings.schema()["$defs"][rule["$ref"].rsplit("/", 1)[-1]])
+        return _allowed(rules.schema()["$defs"][rule["$ref"].rsplit("/", 1)[-1]])
     kinds = rule.get("type", "object")
     kinds = kinds if isinstance(kinds, list) else [kinds]
     words = {"string": "text", "object": "mapping", "array": "list", "null": "`null`", "boolean": "`true` or `false`"}

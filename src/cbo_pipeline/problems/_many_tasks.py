@@ -8,6 +8,7 @@ import numpy as np
 
 from cbo_pipeline.numerics.network import Networks
 from cbo_pipeline.problems._regression import Regression, flat
+from cbo_pipeline.problems.base import Problem
 
 
 class TaskBatch(NamedTuple):
@@ -54,5 +55,4 @@ class ManyTasks(Regression):
 
         return squared_task_risks(*flat(networks), self.scale, *batch)
 
-    def risks_and_gradients(self, networks: Networks, batch: TaskBatch, out: Networks) -> np.ndarray:
-        raise AttributeError(f"the problem {type(self).__name__} has no gradient: its tasks have one each")
+    risks_and_gradients = Problem.risks_and_gradients  # none: every task has a gradient of its own

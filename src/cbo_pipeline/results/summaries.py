@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from cbo_pipeline import problems
-from cbo_pipeline.config.settings import Run
+from cbo_pipeline.config import Run
 from cbo_pipeline.errors import FileRefused
 from cbo_pipeline.numerics.streams import Streams
 from cbo_pipeline.results import trajectory
@@ -44,12 +44,12 @@ def summarise_curve(paths: Sequence[str | Path]) -> xr.Dataset:
     result = per_seed.merge(_over_seeds(per_seed)).merge(_example(found[typical], data[typical]))
     result["example_seed"] = found[typical].name.seed
     result["settings"] = _curve_settings(first)
-    name = f"{first.name.method}_M{first.name.M}_N{first.name.N}"
+    name = first.name.curve.stem
     result = result.expand_dims(curve=[name]).assign_coords(
-        method=("curve", [first.name.method]), M=("curve", [first.name.M]), N=("curve", [first.name.N])
+        method=("curve", [first.name.variant]), M=("curve", [first.name.M]), N=("curve", [first.name.N])
     )
     result.attrs = {
-        "title": f"Summary of {first.name.experiment}/{first.name.method}, M = {first.name.M}, N = {first.name.N}",
+        "title": f"Summary of {first.name.experiment}/{first.name.variant}, M = {first.name.M}, N = {first.name.N}",
         "kind": "summary",
         "experiment": first.name.experiment,
     }
@@ -69,9 +69,7 @@ _FILL = {"diverged": 0, "settings": ""}
 
 def _curve_settings(run: Run) -> str:
     """The settings of a run without its seed, as text."""
-    name = run.name
-    curve = Run(type(name)(name.experiment, name.method, name.M, name.N, 0), run.problem, run.method, run.settings)
-    return curve.json
+    return run.with_seed(0).json
 
 
 def _series(data: xr.Dataset) -> xr.Dataset:

@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 import cbo_pipeline
-from cbo_pipeline.config.settings import Run
+from cbo_pipeline.config import Run
 from cbo_pipeline.errors import FileRefused, UserError
 from cbo_pipeline.files import whole_file
 from cbo_pipeline.numerics.network import DIMENSIONS
@@ -87,7 +87,7 @@ def dataset(run: Run, history: History) -> xr.Dataset:
         "title": f"Training run {run.name}",
         "kind": "run",
         "experiment": run.name.experiment,
-        "method": run.name.method,
+        "method": run.name.variant,
         "seed": run.name.seed,
         "settings": run.json,
     }

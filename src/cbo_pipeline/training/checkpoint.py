@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cbo_pipeline.config.settings import Run
+from cbo_pipeline.config import Run
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.files import whole_file
 from cbo_pipeline.results import code as sources

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cbo_pipeline import methods, problems
-from cbo_pipeline.config.settings import Run
+from cbo_pipeline.config import Run
 from cbo_pipeline.errors import FileRefused
 from cbo_pipeline.files import whole_file
 from cbo_pipeline.training.loop import Training
@@ -43,7 +43,7 @@ def measure(run: Run, seconds: float = 1.0) -> dict[str, Any]:
     best = min(times)
     return {
         "experiment": run.name.experiment,
-        "method": run.name.method,
+        "method": run.name.variant,
         "base": run.method,
         "problem": run.problem,
         "M": run.name.M,

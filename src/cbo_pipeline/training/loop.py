@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cbo_pipeline import methods, problems
-from cbo_pipeline.config.settings import Run
+from cbo_pipeline.config import Run
 from cbo_pipeline.methods.base import Clock, Method, State, View
 from cbo_pipeline.numerics.consensus import Diverged
 from cbo_pipeline.numerics.network import Networks
@@ -191,7 +191,7 @@ def _own_risks(risks: np.ndarray):
 def train(run: Run) -> History:
     """Train from the beginning to the end, quietly: the whole pipeline of one run as one call.
 
-    >>> from cbo_pipeline.config.settings import RunName, load_config, resolve
+    >>> from cbo_pipeline.config import RunName, load_config, resolve
     >>> name = RunName("sine", "cbo", M=10, N=8, seed=0)
     >>> history = train(resolve(load_config(), name, {"epochs": 2}))
     >>> history.records["risk"].shape

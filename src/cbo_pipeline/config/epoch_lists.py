@@ -1,0 +1,58 @@
+"""Lists of epochs (``snapshots``, ``keep_ensembles``) beside the number of epochs.
+
+An entry that no variant reaches is a mistake and refused. But a file that only changes ``epochs`` need not repeat the
+lists of the file below it: those are cut.
+"""
+
+from typing import Any
+
+from cbo_pipeline.config import messages
+from cbo_pipeline.config.keys import EPOCH_LISTS
+
+
+def without_own_lists(content: dict) -> list[tuple[str, str]]:
+    """The (experiment, key) for which a file changes epochs, but not the list of that key."""
+    found = []
+    experiments = content.get("experiments")
+    for name, experiment in experiments.items() if isinstance(experiments, dict) else ():
+        levels = _levels(experiment)
+        if any("epochs" in level for level in levels):
+            found += [(name, key) for key in EPOCH_LISTS if not any(key in level for level in levels)]
+    return found
+
+
+def cut(config: dict, shorter: list[tuple[str, str]]) -> None:
+    """Cut these lists at the largest number of epochs of their experiment."""
+    for name, key in shorter:
+        levels = _levels(config["experiments"][name])
+        longest = max((level["epochs"] for level in levels if type(level.get("epochs")) is int), default=0)
+        for level in levels:
+            if isinstance(level.get(key), list) and longest:
+                level[key] = [entry for entry in level[key] if type(entry) is not int or entry <= longest]
+
+
+def check(config: dict, epochs_of: dict[tuple[str, str], int]) -> None:
+    """Refuse entries that are never reached; ``epochs_of`` has the epochs of every (experiment, variant)."""
+    for name, experiment in config["experiments"].items():
+        place = f"experiments.{name}"
+        for key in EPOCH_LISTS:
+            using = [epochs_of[name, v] for v, own in experiment["methods"].items() if key not in own]
+            _check(experiment, key, max(using, default=0), place)
+            for variant, own in experiment["methods"].items():
+                _check(own, key, epochs_of[name, variant], f"{place}.methods.{variant}")
+
+
+def _check(level: dict, key: str, epochs: int, place: str) -> None:
+    for entry in level.get(key) or ():
+        if entry > epochs:
+            words = f"epoch {entry} is beyond the {epochs} epochs of training"
+            raise messages.refuse(f"{place}.{key}", words, "never-reached")
+
+
+def _levels(experiment: Any) -> list[dict]:
+    """The mappings of an experiment that may hold settings."""
+    if not isinstance(experiment, dict):
+        return []
+    variants = experiment.get("methods")
+    inner = variants.values() if isinstance(variants, dict) else ()
+    return [experiment, *(level for level in inner if isinstance(level, dict))]

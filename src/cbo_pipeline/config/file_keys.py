@@ -1,0 +1,73 @@
+"""Keys that name files: relative paths start from the folder of the config that names them.
+
+Such a key is marked ``x-file: true`` in the schema. Where a run takes the key with ``_digest`` behind it as well, the
+digest of the file's content stands there: another content is another run.
+"""
+
+import functools
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+from cbo_pipeline.config import schema
+from cbo_pipeline.errors import ConfigError
+
+
+def plugin_folders(content: dict, folder: Path) -> list[Path]:
+    """The folders under the key ``plugins`` of one file; what is wrong with it is said by the check."""
+    named = content.get("plugins")
+    named = [named] if isinstance(named, str) else named if isinstance(named, list) else []
+    return [folder / name for name in named if isinstance(name, str)]
+
+
+def with_paths(content: dict, folder: Path) -> dict:
+    """The content of one config with its relative paths made relative to the working directory."""
+    experiments = content.get("experiments")
+    for experiment in experiments.values() if isinstance(experiments, dict) else ():
+        if not isinstance(experiment, dict):
+            continue
+        variants = experiment.get("methods")
+        inner = list(variants.values()) if isinstance(variants, dict) else []
+        for level in (experiment, *inner):
+            for key in file_keys(level) if isinstance(level, dict) else ():
+                if isinstance(level[key], str):
+                    level[key] = _from_here(folder / level[key])
+    return content
+
+
+def file_keys(settings: dict) -> list[str]:
+    """The keys among these that name files."""
+    return [key for key in settings if isinstance(key, str) and schema.rule(key).get("x-file")]
+
+
+def with_digests(settings: dict[str, Any], taken: set[str], place: str) -> dict[str, Any]:
+    """The settings of a run with the digests of the files that it reads."""
+    found = dict(settings)
+    for key in file_keys(settings):
+        if f"{key}_digest" in taken and isinstance(settings[key], str):
+            found[f"{key}_digest"] = _digest_of(settings[key], f"{place}.{key}")
+    return found
+
+
+def _digest_of(path: str, place: str) -> str:
+    try:
+        status = Path(path).stat()
+        return _digest(path, status.st_mtime_ns, status.st_size)
+    except OSError as error:
+        words = f"{path} cannot be read ({error.strerror or error})"
+        raise ConfigError(f"{place}: {words}", code="unreadable", key=place, file=path) from None
+
+
+@functools.cache
+def _digest(path: str, modified: int, size: int) -> str:
+    """Of the file as it is now: its time and size are part of the question."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _from_here(path: Path) -> str:
+    """Relative to the working directory for what lies below it, so that a folder can move; else absolute."""
+    full = Path(os.path.normpath(path.absolute()))
+    here = Path.cwd()
+    return str(full.relative_to(here)) if full.is_relative_to(here) else str(full)

@@ -1,0 +1,57 @@
+"""A variant may start from another one: ``from: cbo``, or ``from: square/ot_cbo`` of another experiment.
+
+It is resolved after all files are laid over each other, so that a change of ``cbo`` reaches all that start from it.
+What a variant says itself wins; then come the variants of its own experiment that it starts from, then the keys of
+its experiment, and last what it takes over from other experiments (the keys under their variants, not those of the
+whole experiment).
+"""
+
+from cbo_pipeline import methods
+from cbo_pipeline.config import messages
+from cbo_pipeline.config.resolving import laid_over
+
+
+def own_settings(experiments: dict, experiment: str, variant: str) -> dict:
+    """The settings of a variant with all that it starts from, and with its method's name if that is not its own."""
+    outer = experiments[experiment]
+    result: dict = {}
+    for where, name in reversed(_chain(experiments, experiment, variant)):
+        settings = {key: value for key, value in experiments[where]["methods"][name].items() if key != "from"}
+        settings.pop("method", None)
+        if where != experiment:  # weaker than the keys of this experiment
+            hidden = {"M", "N"} if "grid" in outer else {"grid"} if {"M", "N"} & set(outer) else set()
+            settings = {key: value for key, value in settings.items() if key not in outer and key not in hidden}
+        result = laid_over(result, settings)
+    method = _method(experiments, experiment, variant)
+    return result if method == variant else {"method": method, **result}
+
+
+def _method(experiments: dict, experiment: str, variant: str) -> str:
+    """The method that a variant names; else its own name if that is a method; else that of the one it starts from."""
+    chain = _chain(experiments, experiment, variant)
+    for where, name in chain:
+        own = experiments[where]["methods"][name]
+        if "method" in own:
+            return own["method"]
+        if name in methods.names():
+            return name
+    return variant if len(chain) == 1 else chain[-1][1]
+
+
+def _chain(experiments: dict, experiment: str, variant: str) -> list[tuple[str, str]]:
+    """The variant, the one that it starts from, and so on."""
+    chain = [(experiment, variant)]
+    while True:
+        where, name = chain[-1]
+        own = experiments[where]["methods"][name]
+        if "from" not in own:
+            return chain
+        place = f"experiments.{where}.methods.{name}.from"
+        other, slash, base = own["from"].rpartition("/")
+        other = other if slash else where
+        messages.require_known(other, experiments, place, "experiment")
+        messages.require_known(base, experiments[other]["methods"], place, f"variant of {other}")
+        if (other, base) in chain:
+            loop = " -> ".join("/".join(step) for step in [*chain, (other, base)])
+            raise messages.refuse(place, f"the variants start from each other ({messages.one_line(loop)})", "loop")
+        chain.append((other, base))

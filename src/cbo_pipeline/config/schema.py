@@ -1,0 +1,116 @@
+"""The schema of the config, workflow/schemas/config.schema.yaml, and the check of a value against it."""
+
+import dataclasses
+import functools
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from cbo_pipeline import methods, plugins, problems
+from cbo_pipeline.config import messages, yaml_files
+from cbo_pipeline.errors import ConfigError
+
+DEEPEST = 20  # mappings and lists within each other
+LARGEST = 2**63  # integers beyond it mean nothing here, and break what computes with them
+
+
+def project_file(name: str) -> Path:
+    """A file of the project: beside the installed package, or in the checkout that it belongs to."""
+    here = Path(__file__).parents[1]
+    candidates = (here / Path(name).name, here.parents[1] / name)
+    for path in candidates:
+        if path.is_file():
+            return path
+    words = f"{name}: not found; run inside a checkout or name the file with --config"
+    raise ConfigError(words, code="unreadable", file=name)
+
+
+def schema() -> dict:
+    """The schema of the config, with the keys that methods and problems outside it declare themselves.
+
+    A dataclass field may carry ``metadata={"schema": {...}}`` for a key that config.schema.yaml does not have.
+    """
+    return _schema(plugins.folders())
+
+
+@functools.cache
+def _schema(folders: tuple[Path, ...]) -> dict:
+    content = yaml_files.read(project_file("workflow/schemas/config.schema.yaml"))
+    known = content["x-settings"]
+    for field in (field for cls in _classes() for field in dataclasses.fields(cls)):
+        key = field.name.rstrip("_")
+        if "schema" in field.metadata and key not in known:
+            levels = (content["$defs"][name]["properties"] for name in ("experiment", "method"))
+            for place in (known, *levels):
+                place[key] = field.metadata["schema"]
+    return content
+
+
+def _classes() -> Iterator[type]:
+    """All problems and methods that can be loaded; a broken file is reported where its name is used."""
+    for package in (methods, problems):
+        for name in package.names():
+            try:
+                yield package.find(name)
+            except ConfigError:
+                continue
+
+
+def rule(key: str) -> dict:
+    """What the schema says about a setting."""
+    return schema()["x-settings"].get(key, {})
+
+
+def description(key: str) -> str:
+    """The meaning of a setting, without a full stop."""
+    return rule(key).get("description", "no description").rstrip(".")
+
+
+def check_value(value: Any, rule: dict, path: str) -> None:
+    """Raise the first complaint of the schema about ``value`` as one line that starts with the key."""
+    check_plain(value, path)
+    errors = sorted(
+        _validator(json.dumps(rule), plugins.folders()).iter_errors(value),
+        key=lambda e: (len(e.absolute_path), str(e.absolute_path)),
+    )
+    if errors:
+        rest, words, code = messages.complaint(errors[0])
+        place = ".".join(str(p) for p in errors[0].absolute_path)
+        where = ".".join(p for p in (path, place) if p) or "the config"
+        raise messages.refuse(f"{where}{rest}", words, code)
+
+
+def check_plain(value: Any, path: str, depth: int = 0) -> None:
+    """Refuse what YAML or Python can say but no setting means: infinities, huge integers, keys that are not text."""
+    where = path or "the config"
+    if depth > DEEPEST:
+        raise messages.refuse(where, "nested too deeply", "too-deep")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise messages.refuse(where, f"{value} is not a finite number", "not-finite")
+    if isinstance(value, int) and abs(value) >= LARGEST:
+        raise messages.refuse(where, f"{messages.short(value)} is too large", "too-large")
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            check_plain(item, f"{path}[{index}]", depth + 1)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                words = f"the key {messages.short(key)} is {messages.kind_of(key)}, not text; write it in quotes"
+                raise messages.refuse(where, words, "bad-name")
+            check_plain(item, f"{path}.{key}" if path else key, depth + 1)
+    elif value is not None and not isinstance(value, str | bool | int | float):
+        words = f"{messages.short(value)} is {messages.kind_of(value)}; no setting takes that"
+        raise messages.refuse(where, words, "wrong-type")
+
+
+@functools.cache
+def _validator(rule: str, folders: tuple[Path, ...]):
+    """The schema's validator, for which 3.0 is not an integer: sizes and seeds stand in file names."""
+    import jsonschema
+
+    draft = jsonschema.Draft202012Validator
+    whole = draft.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
+    strict = jsonschema.validators.extend(draft, type_checker=whole)
+    return strict({**json.loads(rule), "$defs": _schema(folders)["$defs"]})
