@@ -1,6 +1,11 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, and the line at their end that tells whether they still are.
+
+The seal of a file is its last line, with the SHA-256 digest of all bytes before it. Any flipped bit is noticed before
+a library reads the file.
+"""
 
 import contextlib
+import hashlib
 import os
 import re
 import socket
@@ -10,6 +15,17 @@ from pathlib import Path
 from cbo_pipeline.errors import FileRefused
 
 DAY = 86400.0
+SEAL = b"\ncbo_pipeline sha256 "
+SEAL_LENGTH = len(SEAL) + 64 + 1  # 64 hexadecimal digits and the end of the line
+BLOCK = 1 << 20  # bytes that are hashed together
+
+
+class NotSealed(Exception):
+    """A file ends without a seal."""
+
+
+class SealBroken(Exception):
+    """The bytes of a file are not those that were sealed."""
 
 
 class whole_file:
@@ -48,6 +64,30 @@ class whole_file:
         """Let an error of the operating system name the file that was meant, not the partial one."""
         if isinstance(error, OSError) and error.filename in (None, self.partial, str(self.partial)):
             error.filename, error.filename2 = str(self.path), None
+
+
+def seal(path: Path) -> None:
+    """Append the seal to a file."""
+    digest = hashlib.sha256()
+    with path.open("rb+") as file:
+        while block := file.read(BLOCK):
+            digest.update(block)
+        file.write(SEAL + digest.hexdigest().encode() + b"\n")
+
+
+def check_seal(path: Path) -> None:
+    """Return quietly if the seal of a file fits its bytes; raise ``NotSealed`` or ``SealBroken`` if not."""
+    left = max(0, path.stat().st_size - SEAL_LENGTH)
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while left and (block := file.read(min(left, BLOCK))):
+            digest.update(block)
+            left -= len(block)
+        last = file.read()
+    if not last.startswith(SEAL):
+        raise NotSealed
+    if last != SEAL + digest.hexdigest().encode() + b"\n":
+        raise SealBroken
 
 
 def check_writable(path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from cbo_pipeline.cli.main import main
 from cbo_pipeline.files import check_writable, whole_file
 from cbo_pipeline.results import code as sources
-from cbo_pipeline.results import trajectory
+from cbo_pipeline.results import netcdf, runs
 from cbo_pipeline.training import checkpoint
 from cbo_pipeline.training.checkpoint import Keeper, resume_or_start, save
 from cbo_pipeline.training.loop import Training
@@ -28,7 +28,7 @@ def stopped_after(run, iterations: int) -> Training:
 
 
 def outcome(training: Training, path) -> bytes:
-    trajectory.write(trajectory.dataset(training.run, training.finish()), path)
+    netcdf.write(runs.dataset(training.run, training.finish()), path)
     return path.read_bytes()
 
 

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cbo_pipeline.cli.main import main
+from cbo_pipeline.results import netcdf, runs
 from cbo_pipeline.results import summaries as summarise
-from cbo_pipeline.results import trajectory
 from cbo_pipeline.training.loop import train
 from tiny import OVERLAY, run_of
 
@@ -93,9 +93,9 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
     (folder / "text").write_text("just text")
     for name, run in {"run.nc": run_of(epochs=1), "other.nc": run_of(epochs=2)}.items():
-        trajectory.write(trajectory.dataset(run, train(run)), folder / name)
-    trajectory.write(summarise.summarise_curve([folder / "run.nc"]), folder / "summary.nc")
-    xr.Dataset({"x": ("t", np.zeros(2))}).to_netcdf(folder / "foreign.nc", engine="h5netcdf")
+        netcdf.write(runs.dataset(run, train(run)), folder / name)
+    netcdf.write(summarise.summarise_curve([folder / "run.nc"]), folder / "summary.nc")
+    xr.Dataset({"x": ("t", np.zeros(2))}).to_netcdf(folder / "foreign.nc", engine="netcdf4")
     return folder
 
 

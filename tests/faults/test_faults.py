@@ -46,7 +46,7 @@ def no_half_files(folder: Path) -> bool:
     files = [path for path in folder.rglob("*") if path.is_file()]
     for path in files:
         if path.suffix == ".nc":
-            xr.open_dataset(path, engine="h5netcdf").close()
+            xr.open_dataset(path, engine="netcdf4").close()
     return not any(".partial" in path.name for path in files)
 
 
@@ -246,32 +246,32 @@ def replaced_by_text(path):
 
 
 def of_another_program(path):
-    xr.Dataset({"temperature": ("time", np.zeros(3))}).to_netcdf(path, engine="h5netcdf")
+    xr.Dataset({"temperature": ("time", np.zeros(3))}).to_netcdf(path, engine="netcdf4")
 
 
 def of_an_older_contract(path):
-    data = xr.load_dataset(path, engine="h5netcdf")
+    data = xr.load_dataset(path, engine="netcdf4")
     data.attrs["contract"] = 0
-    data.to_netcdf(path, engine="h5netcdf")
+    data.to_netcdf(path, engine="netcdf4")
 
 
 def of_other_settings(path):
-    data = xr.load_dataset(path, engine="h5netcdf")
+    data = xr.load_dataset(path, engine="netcdf4")
     settings = json.loads(data.attrs["settings"])
     settings["settings"]["dt"] = 0.05
     data.attrs["settings"] = json.dumps(settings)
-    data.to_netcdf(path, engine="h5netcdf")
+    data.to_netcdf(path, engine="netcdf4")
 
 
 def of_keys_that_are_gone(path):
-    data = xr.load_dataset(path, engine="h5netcdf")
+    data = xr.load_dataset(path, engine="netcdf4")
     data.attrs["settings"] = data.attrs["settings"].replace('"dt":', '"time_step":')
-    data.to_netcdf(path, engine="h5netcdf")
+    data.to_netcdf(path, engine="netcdf4")
 
 
 def without_its_risk(path):
-    data = xr.load_dataset(path, engine="h5netcdf")
-    data.drop_vars("risk").to_netcdf(path, engine="h5netcdf")
+    data = xr.load_dataset(path, engine="netcdf4")
+    data.drop_vars("risk").to_netcdf(path, engine="netcdf4")
 
 
 def replaced_by_a_summary(path):

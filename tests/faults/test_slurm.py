@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cbo_pipeline.config import RunName, load_config, resolve
-from cbo_pipeline.results import trajectory
+from cbo_pipeline.results import netcdf, runs
 from cbo_pipeline.training.loop import train
 from tiny import OVERLAY, ROOT, SUMMARY, digests, environment, finish, snakemake_command, start, wait_until
 
@@ -122,7 +122,7 @@ def test_a_cancelled_job_and_a_dead_node_cost_nothing(cluster, tmp_path, record_
     assert process.returncode == 0, said
     for name in names:
         run = resolve(load_config(OVERLAY, overlay), name)
-        trajectory.write(trajectory.dataset(run, train(run)), tmp_path / "undisturbed.nc")
+        netcdf.write(runs.dataset(run, train(run)), tmp_path / "undisturbed.nc")
         assert (work / "results" / "runs" / f"{name}.nc").read_bytes() == (tmp_path / "undisturbed.nc").read_bytes()
     record_property("fault", ["scancel of a running Slurm job", 1, 1, True])
     record_property("fault", ["kill -9 of a Slurm node, whose job lives on", 1, 1, True])

@@ -483,12 +483,12 @@ def test_epochs_to_reach_and_leaps():
 
 
 def test_the_command_writes_data_table_and_page(tmp_path):
-    from cbo_pipeline.results import trajectory
+    from cbo_pipeline.results import netcdf
 
     data = sine().summaries["sine"]
     data["risk_over_seeds"] = data["risk"].median("seed").expand_dims(statistic=["median"])
     data.attrs = {"kind": "summary", "experiment": "sine"}
-    trajectory.write(data, tmp_path / "sine.nc")
+    netcdf.write(data, tmp_path / "sine.nc")
     (tmp_path / "check.json").write_text(json.dumps({"check": "barycentres", **CHECK}))
     (tmp_path / "cost.json").write_text(json.dumps(cost("sine", "cbo", 100, 200)))
     names = {name: str(tmp_path / f"out.{name}") for name in ("json", "markdown", "html", "speed")}

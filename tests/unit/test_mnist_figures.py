@@ -7,8 +7,8 @@ from matplotlib import pyplot as plt
 from cbo_pipeline import figures
 from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.figures import mnist, style
+from cbo_pipeline.results import netcdf, runs, summaries
 from cbo_pipeline.results import summaries as summarise
-from cbo_pipeline.results import trajectory
 from cbo_pipeline.training.loop import train
 
 LENGTHS = {"adam": 4, "adam_lr1": 4, "adam_lr2": 4, "adam_lr4": 4, "cbo": 2, "hybrid": 3}
@@ -30,18 +30,18 @@ def summaries(tmp_path_factory, mnist_folder):
             for seed, path in enumerate(paths):
                 name = RunName("mnist", method, 5, 1 if method.startswith("adam") else 6, seed)
                 run = resolve(config, name, {"images": 60, "batch_size": 30, "epochs": epochs})
-                trajectory.write(trajectory.dataset(run, train(run)), path)
+                netcdf.write(runs.dataset(run, train(run)), path)
             found[method] = folder / f"{method}.nc"
         patch.setenv("CBO_DATA_DIR", str(folder))  # summaries need no images
         for method, path in found.items():
-            trajectory.write(summarise.summarise_curve([folder / f"{method}{s}.nc" for s in range(3)]), path)
+            netcdf.write(summarise.summarise_curve([folder / f"{method}{s}.nc" for s in range(3)]), path)
     return found
 
 
 @pytest.fixture
 def drawn(summaries):
     """Draw a figure in the style of the project, and close it at the end."""
-    data = {"mnist": summarise.join([trajectory.read(path, "summary") for path in summaries.values()])}
+    data = {"mnist": summarise.join([summaries.read(path) for path in summaries.values()])}
     with style.applied():
         yield lambda function: function(data)
         plt.close("all")
@@ -55,7 +55,7 @@ def test_compared_methods_are_shown_as_far_as_all_go(summaries, drawn, function,
     assert {line.get_label() for line in axes.lines} == set(SHOWN.values())
     for line in axes.lines:
         method = next(m for m, label in SHOWN.items() if label == line.get_label())
-        values = trajectory.read(summaries[method])[series].isel(curve=0).sel(epoch=[0, 1, 2])
+        values = netcdf.read(summaries[method])[series].isel(curve=0).sel(epoch=[0, 1, 2])
         np.testing.assert_allclose(line.get_ydata(), values.median("seed"))
     assert axes.get_xlim() == (0, 2)
     assert len(axes.collections) == 3  # a band for the spread over the seeds each
@@ -65,7 +65,7 @@ def test_every_learning_rate_has_a_panel_with_every_seed(summaries, drawn):
     panels = drawn(mnist.mnist_learning_rates).axes
     for k, (axes, method) in enumerate(zip(panels, ("adam_lr1", "adam_lr2", "adam", "adam_lr4"), strict=True)):
         assert axes.get_title().startswith(f"$\\Delta t = 10^{{-{k + 1}}}$")
-        risk = trajectory.read(summaries[method])["risk"].isel(curve=0).transpose("seed", "epoch")
+        risk = netcdf.read(summaries[method])["risk"].isel(curve=0).transpose("seed", "epoch")
         np.testing.assert_allclose([line.get_ydata() for line in axes.lines], risk)
 
 

@@ -19,8 +19,8 @@ from cbo_pipeline.numerics.kernels.task_risks import squared_task_risks, task_ba
 from cbo_pipeline.numerics.network import evaluate, select
 from cbo_pipeline.numerics.streams import Streams
 from cbo_pipeline.problems.multi_task import MultiTask
+from cbo_pipeline.results import netcdf, runs
 from cbo_pipeline.results import summaries as summarise
-from cbo_pipeline.results import trajectory
 from cbo_pipeline.training import checkpoint
 from cbo_pipeline.training.loop import Training, train
 
@@ -257,7 +257,7 @@ def test_particles_far_away_do_no_harm(tmp_path):
     assert history.diverged == -1
     for name in ("risk", "risk_min", "risk_median"):
         assert np.isfinite(history.records[name]).all()
-    trajectory.write(trajectory.dataset(training.run, history), tmp_path / "run.nc")
+    netcdf.write(runs.dataset(training.run, history), tmp_path / "run.nc")
     data = summarise.summarise_curve([tmp_path / "run.nc"])
     assert np.isfinite(data["risk_over_seeds"]).all()
 
@@ -284,8 +284,8 @@ def test_a_method_for_one_task_is_refused_several():
 def test_the_file_of_a_run_holds_every_task(tmp_path):
     run = run_of(N=8, tasks=4, snapshots=[0, 2])
     history = train(run)
-    trajectory.write(trajectory.dataset(run, history), tmp_path / "run.nc")
-    data = trajectory.read(tmp_path / "run.nc", "run")
+    netcdf.write(runs.dataset(run, history), tmp_path / "run.nc")
+    data = runs.read(tmp_path / "run.nc")
     assert data["risk"].dims == ("epoch", "task")
     assert data["risk"].shape == (5, 4)
     assert data["w"].dims == ("snapshot", "task", "neuron", "feature")
@@ -322,7 +322,7 @@ def test_the_file_of_a_run_at_paper_size_stays_small(tmp_path):
         training.history.record(epoch, risk=rng.random(P), risk_min=rng.random(), variance=rng.random())
         if epoch in (*run.settings["snapshots"], run.settings["epochs"]):
             training.history.keep(epoch, training.problem.initial("uniform", 1.0, P, rng))
-    trajectory.write(trajectory.dataset(run, training.history), tmp_path / "run.nc")
+    netcdf.write(runs.dataset(run, training.history), tmp_path / "run.nc")
     assert (tmp_path / "run.nc").stat().st_size < 10e6
 
 
@@ -334,7 +334,7 @@ def test_a_summary_has_statistics_over_tasks_and_the_example_of_every_task(tmp_p
         history = train(run)
         medians.append(np.median(history.records["risk"], axis=1))
         paths.append(tmp_path / f"{seed}.nc")
-        trajectory.write(trajectory.dataset(run, history), paths[-1])
+        netcdf.write(runs.dataset(run, history), paths[-1])
     data = summarise.summarise_curve(paths).isel(curve=0)
     np.testing.assert_allclose(data["risk_over_seeds"].sel(statistic="mean"), np.mean(medians, axis=0))
     assert (data["risk_task_min"] <= data["risk"]).all()
@@ -344,7 +344,7 @@ def test_a_summary_has_statistics_over_tasks_and_the_example_of_every_task(tmp_p
     last = np.mean((data["prediction"] - data["target"]) ** 2, axis=1)
     order = np.argsort([m[-1] for m in medians], kind="stable")
     assert int(data["example_seed"]) == order[1]
-    typical = trajectory.read(paths[int(order[1])], "run")["risk"].isel(epoch=-1)
+    typical = runs.read(paths[int(order[1])])["risk"].isel(epoch=-1)
     np.testing.assert_allclose(last, typical, rtol=0.5)  # the same risks, on a grid instead of the data
 
 

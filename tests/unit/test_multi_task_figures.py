@@ -7,8 +7,8 @@ from matplotlib import pyplot as plt
 from cbo_pipeline import figures
 from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.figures import multi_task, style
+from cbo_pipeline.results import netcdf, runs
 from cbo_pipeline.results import summaries as summarise
-from cbo_pipeline.results import trajectory
 from cbo_pipeline.training import cost
 from cbo_pipeline.training.loop import train
 
@@ -22,8 +22,8 @@ def summary(folder, experiment, method, seeds=2, **changes):
     for seed in range(seeds):
         run = resolve(CONFIG, RunName(experiment, method, 6, 12, seed), {**SMALL, **changes})
         paths.append(folder / f"{method}{seed}.nc")
-        trajectory.write(trajectory.dataset(run, train(run)), paths[-1])
-    trajectory.write(summarise.summarise_curve(paths), folder / f"{method}.nc")
+        netcdf.write(runs.dataset(run, train(run)), paths[-1])
+    netcdf.write(summarise.summarise_curve(paths), folder / f"{method}.nc")
     return folder / f"{method}.nc"
 
 
@@ -38,7 +38,7 @@ def cost_of(folder, method, **measured):
 @pytest.fixture(scope="module")
 def multi_task_data(tmp_path_factory):
     path = summary(tmp_path_factory.mktemp("runs"), "multi_task", "multi_task_cbo", tasks=7)
-    return path, trajectory.read(path)
+    return path, netcdf.read(path)
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_memory_shows_the_costs_of_both_ways(tmp_path):
         cost_of(tmp_path, method, state_bytes=1000 + k, peak_bytes=5000 + k, seconds_per_epoch=0.01 * (k + 1))
         for k, method in enumerate(methods)
     ]
-    data = summarise.join([trajectory.read(path) for path in summaries])
+    data = summarise.join([netcdf.read(path) for path in summaries])
     with style.applied():
         figure = multi_task.multi_task_memory({"multi_task_memory": data}, [cost.read(path) for path in costs])
         state, peak, seconds, risk = figure.axes

@@ -14,7 +14,7 @@ from cbo_pipeline.errors import UserError
 from cbo_pipeline.pages import claims as pages
 from cbo_pipeline.pages import publish
 from cbo_pipeline.results import job_times as stages
-from cbo_pipeline.results import trajectory
+from cbo_pipeline.results import netcdf, summaries
 from tiny import ROOT
 
 PAGE = f"# A page\n\nbefore\n{publish.BEGIN}\nof old\n{publish.END}\nafter\n"
@@ -55,7 +55,7 @@ def test_the_page_tells_machine_versions_commit_and_the_cost_of_every_stage(proj
     assert rows["cbo_pipeline"]
     assert rows["machine"]
     assert re.match(r"[0-9a-f]{12}|unknown", rows["commit"])
-    summary = trajectory.read(project / "results" / "summary" / "sine.nc")
+    summary = netcdf.read(project / "results" / "summary" / "sine.nc")
     assert {k: rows[k] for k in ("numpy", "python")} == {
         k: v for k, v in json.loads(summary.attrs["versions"]).items() if k in ("numpy", "python")
     }
@@ -82,8 +82,8 @@ def test_the_readme_shows_verdicts_and_the_papers_figures_and_keeps_the_rest(pro
 
 
 def test_a_published_summary_is_the_summary_to_six_digits(project):
-    whole = trajectory.read(project / "results" / "summary" / "sine.nc")
-    lean = trajectory.read(project / "docs" / "reproduction" / "summary" / "sine.nc", "summary")
+    whole = netcdf.read(project / "results" / "summary" / "sine.nc")
+    lean = summaries.read(project / "docs" / "reproduction" / "summary" / "sine.nc")
     assert {"risk", "risk_over_seeds", "variance", "prediction", "settings"} <= set(lean)
     assert "variance_over_seeds" not in lean
     for name in lean.data_vars:

@@ -7,8 +7,8 @@ from matplotlib import pyplot as plt
 from cbo_pipeline import figures
 from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.figures import square, style
+from cbo_pipeline.results import netcdf, runs
 from cbo_pipeline.results import summaries as summarise
-from cbo_pipeline.results import trajectory
 from cbo_pipeline.training.loop import train
 
 CONFIG = load_config()
@@ -21,8 +21,8 @@ def summary(folder, experiment, method, M, N, **changes):
     for seed in range(2):
         run = resolve(CONFIG, RunName(experiment, method, M, N, seed), {**SMALL, **changes})
         paths.append(folder / f"{method}_{M}_{N}_{seed}.nc")
-        trajectory.write(trajectory.dataset(run, train(run)), paths[-1])
-    trajectory.write(summarise.summarise_curve(paths), folder / f"{method}_{M}_{N}.nc")
+        netcdf.write(runs.dataset(run, train(run)), paths[-1])
+    netcdf.write(summarise.summarise_curve(paths), folder / f"{method}_{M}_{N}.nc")
     return folder / f"{method}_{M}_{N}.nc"
 
 
@@ -40,7 +40,7 @@ def in_style():
 
 
 def joined(paths):
-    return summarise.join([trajectory.read(path) for path in paths])
+    return summarise.join([netcdf.read(path) for path in paths])
 
 
 @pytest.mark.parametrize(("label", "swept", "sizes"), [("mean_field_M", "M", [3, 8]), ("mean_field_N", "N", [2, 8])])

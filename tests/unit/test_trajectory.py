@@ -8,7 +8,7 @@ import xarray as xr
 
 from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.errors import FileRefused
-from cbo_pipeline.results import trajectory
+from cbo_pipeline.results import netcdf, runs, summaries
 from cbo_pipeline.training.loop import train
 
 
@@ -20,17 +20,17 @@ def run():
 
 @pytest.fixture(scope="module")
 def data(run):
-    return trajectory.dataset(run, train(run))
+    return runs.dataset(run, train(run))
 
 
 @pytest.fixture
 def path(data, tmp_path):
-    trajectory.write(data, tmp_path / "run.nc")
+    netcdf.write(data, tmp_path / "run.nc")
     return tmp_path / "run.nc"
 
 
 def test_dimensions_and_coordinates(path):
-    data = trajectory.read(path, "run")
+    data = runs.read(path)
     assert dict(data.sizes) == {"epoch": 5, "snapshot": 3, "neuron": 5, "feature": 1, "output": 1}
     assert all(dim in data.coords for dim in data.dims)
     assert data["epoch"].values.tolist() == [0, 1, 2, 3, 4]
@@ -43,37 +43,37 @@ def test_dimensions_and_coordinates(path):
 
 
 def test_every_variable_is_described(path):
-    with xr.open_dataset(path, engine="h5netcdf") as data:
+    with xr.open_dataset(path, engine="netcdf4") as data:
         for name, variable in data.variables.items():
             assert variable.attrs.get("long_name"), name
             assert variable.attrs.get("units"), name
 
 
 def test_attributes(path, run):
-    attributes = trajectory.read(path).attrs
+    attributes = netcdf.read(path).attrs
     assert attributes["experiment"] == "sine"
     assert attributes["method"] == "cbo"
     assert attributes["seed"] == 3
     assert attributes["settings"] == run.json
     assert json.dumps(json.loads(run.json), sort_keys=True, separators=(",", ":")) == run.json
     assert {"cbo_pipeline", "numpy", "torch"} <= set(json.loads(attributes["versions"]))
-    assert trajectory.run_of(trajectory.read(path)) == run
+    assert runs.run_of(netcdf.read(path)) == run
 
 
 def test_compression(path):
-    with xr.open_dataset(path, engine="h5netcdf") as data:
+    with xr.open_dataset(path, engine="netcdf4") as data:
         assert data["risk"].encoding["zlib"]
 
 
 def test_values_survive(path, data):
-    again = trajectory.read(path)
+    again = netcdf.read(path)
     for name in data.variables:
         np.testing.assert_array_equal(again[name].values, data[name].values)
 
 
 def test_the_same_dataset_gives_the_same_bytes(data, tmp_path):
     for name in ("a.nc", "b.nc"):
-        trajectory.write(data, tmp_path / name)
+        netcdf.write(data, tmp_path / name)
     assert (tmp_path / "a.nc").read_bytes() == (tmp_path / "b.nc").read_bytes()
 
 
@@ -83,14 +83,14 @@ def test_a_failed_write_leaves_nothing(data, tmp_path, monkeypatch):
 
     monkeypatch.setattr(xr.Dataset, "to_netcdf", fail)
     with pytest.raises(OSError, match="No space"):
-        trajectory.write(data, tmp_path / "run.nc")
+        netcdf.write(data, tmp_path / "run.nc")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_diverged_run_is_data(run):
     history = train(run)
     history.diverged = 3
-    diverged = trajectory.dataset(run, history)["diverged"]
+    diverged = runs.dataset(run, history)["diverged"]
     assert diverged.values.tolist() == [0, 0, 0, 1, 1]
 
 
@@ -98,23 +98,23 @@ def test_a_diverged_run_is_data(run):
 def test_a_truncated_file_is_refused_by_name(path, cut):
     path.write_bytes(path.read_bytes()[:cut])
     with pytest.raises(FileRefused, match=str(path)):
-        trajectory.read(path)
+        netcdf.read(path)
 
 
 def test_a_foreign_file_is_refused(tmp_path):
-    xr.Dataset({"a": ("t", [1.0])}).to_netcdf(tmp_path / "other.nc", engine="h5netcdf")
+    xr.Dataset({"a": ("t", [1.0])}).to_netcdf(tmp_path / "other.nc", engine="netcdf4")
     with pytest.raises(FileRefused, match="names no contract"):
-        trajectory.read(tmp_path / "other.nc")
+        netcdf.read(tmp_path / "other.nc")
 
 
 def test_another_contract_is_refused(path, monkeypatch):
     monkeypatch.setattr(trajectory, "CONTRACT", trajectory.CONTRACT + 1)
     with pytest.raises(FileRefused, match=f"contract {trajectory.CONTRACT - 1}, this is contract"):
-        trajectory.read(path)
+        netcdf.read(path)
 
 
 def test_a_missing_file_and_a_wrong_kind_are_refused(path, tmp_path):
     with pytest.raises(FileRefused, match="no such file"):
-        trajectory.read(tmp_path / "missing.nc")
+        netcdf.read(tmp_path / "missing.nc")
     with pytest.raises(FileRefused, match="not 'summary'"):
-        trajectory.read(path, "summary")
+        summaries.read(path)

@@ -22,8 +22,8 @@ from cbo_pipeline.config import load_config
 from cbo_pipeline.figures import FIGURES
 from cbo_pipeline.pages import claims as pages
 from cbo_pipeline.pages import show
+from cbo_pipeline.results import netcdf, runs
 from cbo_pipeline.results import summaries as summarise
-from cbo_pipeline.results import trajectory
 from cbo_pipeline.training import cost
 from cbo_pipeline.training.loop import History, train
 from tiny import OVERLAY, environment, run_of
@@ -35,10 +35,10 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shown")
     for method in ("cbo", "adam"):
         run = run_of(method, epochs=9)
-        trajectory.write(trajectory.dataset(run, train(run)), folder / f"{method}.nc")
-        trajectory.write(summarise.summarise_curve([folder / f"{method}.nc"]), folder / f"{method}_summary.nc")
-    both = [trajectory.read(folder / f"{method}_summary.nc") for method in ("cbo", "adam")]
-    trajectory.write(summarise.join(both), folder / "summary.nc")
+        netcdf.write(runs.dataset(run, train(run)), folder / f"{method}.nc")
+        netcdf.write(summarise.summarise_curve([folder / f"{method}.nc"]), folder / f"{method}_summary.nc")
+    both = [netcdf.read(folder / f"{method}_summary.nc") for method in ("cbo", "adam")]
+    netcdf.write(summarise.join(both), folder / "summary.nc")
     return folder
 
 
@@ -72,7 +72,7 @@ def test_a_mistyped_command_is_guessed(capsys):
 
 def test_a_run_is_shown_as_table_and_line(folder, capsys):
     said = printed(capsys, "show", folder / "cbo.nc")
-    run = trajectory.read(folder / "cbo.nc")
+    run = netcdf.read(folder / "cbo.nc")
     for epoch in (0, 1, 9):
         risk, variance = (re.escape(f"{float(run[name][epoch]):.3e}") for name in ("risk", "variance"))
         row = rf"^ *{epoch} +{risk} .* {variance}$"

@@ -92,9 +92,9 @@ def test_reading_a_run_as_the_docs_say(tmp_path):
     )
     printed = [float(v) for v in re.findall(r"-?\d+\.\d*(?:e[-+]?\d+)?", done.stdout.splitlines()[-1])]
     from cbo_pipeline.numerics import network
-    from cbo_pipeline.results import trajectory
+    from cbo_pipeline.results import netcdf
 
-    run = trajectory.read(tmp_path / "run.nc")
+    run = netcdf.read(tmp_path / "run.nc")
     last = {k: run[k].sel(snapshot=20).values[None] for k in ("w", "b", "c")}
     import numpy as np
 
@@ -107,7 +107,6 @@ def test_every_variable_and_key_of_the_results_is_described(tmp_path):
     from cbo_pipeline import claims
     from cbo_pipeline.claims.evidence import Evidence
     from cbo_pipeline.results import summaries as summarise
-    from cbo_pipeline.results import trajectory
     from cbo_pipeline.training import cost
     from tiny import run_of
 

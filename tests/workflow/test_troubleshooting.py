@@ -13,7 +13,7 @@ import torch
 from cbo_pipeline import config as settings
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.problems import _mnist_files as mnist_data
-from cbo_pipeline.results import trajectory
+from cbo_pipeline.results import netcdf, runs
 from cbo_pipeline.training import checkpoint
 from cbo_pipeline.training.loop import Training, train
 from tiny import ROOT, run_of
@@ -54,13 +54,13 @@ def other_contract(tmp_path, monkeypatch):
     run = run_of()
     with monkeypatch.context() as before:
         before.setattr(trajectory, "CONTRACT", 0)
-        trajectory.write(trajectory.dataset(run, train(run)), tmp_path / "run.nc")
-    trajectory.read(tmp_path / "run.nc")
+        netcdf.write(runs.dataset(run, train(run)), tmp_path / "run.nc")
+    netcdf.read(tmp_path / "run.nc")
 
 
 def not_netcdf(tmp_path, monkeypatch):
     (tmp_path / "run.nc").write_text("cut")
-    trajectory.read(tmp_path / "run.nc")
+    netcdf.read(tmp_path / "run.nc")
 
 
 def no_mnist(tmp_path, monkeypatch):

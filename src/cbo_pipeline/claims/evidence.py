@@ -114,7 +114,7 @@ class Evidence:
     def cost(self, curve: Curve) -> Mapping[str, Any] | None:
         """The measured cost of a curve's iterations, if it was measured."""
         wanted = (curve.experiment, curve.name, curve.M, curve.N)
-        return next((c for c in self.costs if (c["experiment"], c["method"], c["M"], c["N"]) == wanted), None)
+        return next((c for c in self.costs if (c["experiment"], c["variant"], c["M"], c["N"]) == wanted), None)
 
     def seconds_per_epoch(self, curve: Curve) -> float | None:
         found = self.cost(curve)
@@ -140,7 +140,7 @@ def _curve(experiment: str, data: xr.Dataset) -> Curve:
     described = json.loads(str(data["settings"].item()))
     has_run = np.isfinite(data["risk"].transpose("seed", "epoch").values[:, 0])
     seeds = tuple(int(seed) for seed in data["seed"].values[has_run])
-    name = str(data["method"].item())
+    name = str(data["variant"].item())
     M, N = int(data["M"].item()), int(data["N"].item())
     return Curve(experiment, name, described["method"], M, N, described["settings"], seeds, data)
 

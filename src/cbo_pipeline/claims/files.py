@@ -1,12 +1,13 @@
 """Evidence from files: summaries (.nc), costs and checks (.json)."""
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 
 from cbo_pipeline.claims.evidence import Evidence
-from cbo_pipeline.errors import FileRefused
-from cbo_pipeline.results import trajectory
+from cbo_pipeline.results import checks as check_files
+from cbo_pipeline.results import costs as cost_files
+from cbo_pipeline.results import json_files
+from cbo_pipeline.results import summaries as summary_files
 
 
 def read(paths: Iterable[Path]) -> Evidence:
@@ -14,26 +15,12 @@ def read(paths: Iterable[Path]) -> Evidence:
     summaries, costs, checks = {}, [], {}
     for path in map(Path, paths):
         if path.suffix == ".nc":
-            data = trajectory.read(path, "summary")
+            data = summary_files.read(path)
             summaries[data.attrs["experiment"]] = data
             continue
-        content = _json(path)
-        if "check" in content:
+        content = json_files.read(path, {"cost": cost_files.KEYS, "check": check_files.KEYS})
+        if content["kind"] == "check":
             checks[content["check"]] = content
-        elif "seconds_per_iteration" in content:
-            costs.append(content)
         else:
-            raise FileRefused(f"{path}: neither a cost nor a check")
+            costs.append(content)
     return Evidence(summaries, tuple(costs), checks)
-
-
-def _json(path: Path) -> dict:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FileRefused(f"{path}: cannot be read ({error.strerror or error})") from None
-    except ValueError:
-        raise FileRefused(f"{path}: not valid JSON; delete it and make it again") from None
-    if not isinstance(content, dict):
-        raise FileRefused(f"{path}: neither a cost nor a check")
-    return content

@@ -15,11 +15,11 @@ def speed(evidence: Evidence) -> dict[str, Any]:
             {
                 key: cost.get(key)
                 for key in (
-                    "experiment", "method", "M", "N", "seconds_per_iteration", "seconds_per_epoch", "state_bytes",
-                    "peak_bytes",
+                    "experiment", "variant", "method", "M", "N", "seconds_per_iteration", "seconds_per_epoch",
+                    "state_bytes", "peak_bytes",
                 )
             }
-            for cost in sorted(evidence.costs, key=lambda c: (c["experiment"], c["method"], c["M"], c["N"]))
+            for cost in sorted(evidence.costs, key=lambda c: (c["experiment"], c["variant"], c["M"], c["N"]))
         ],
     }  # fmt: skip
 

@@ -4,7 +4,6 @@ Heavy modules are imported inside the commands that use them.
 """
 
 import argparse
-import contextlib
 import difflib
 import os
 import re
@@ -241,19 +240,22 @@ def _train(options) -> int:
     from cbo_pipeline import files
     from cbo_pipeline.cli import progress
     from cbo_pipeline.config import memory
-    from cbo_pipeline.results import trajectory
+    from cbo_pipeline.results import code, netcdf, runs
     from cbo_pipeline.training import checkpoint
 
     run = _run_of(options)
     memory.check(run, run.name.place)
     kept = options.checkpoint or options.output.with_name(f"{options.output.name}.checkpoint")
     files.check_writable(options.output)
-    training, remark = checkpoint.resume_or_start(run, kept)
+    checkpoint.refuse_output(kept, options.output)
+    # Now: a source that is edited later is not what runs here.
+    digest, fingerprint = code.run_digest(run.method, run.problem), code.fingerprint(run.method, run.problem)
+    training, remark = checkpoint.resume_or_start(run, kept, fingerprint)
     if remark:
         print(remark, file=sys.stderr)
     done = training.iteration // training.batches_per_epoch
     show = progress.Progress(str(run.name), training.history.epochs, done)
-    with checkpoint.Keeper(kept, options.checkpoint_seconds) as keeper:
+    with checkpoint.Keeper(kept, options.checkpoint_seconds, fingerprint) as keeper:
         for step in training.steps():
             if step.ends_epoch:
                 show(step.epoch, training.history)
@@ -262,9 +264,8 @@ def _train(options) -> int:
                 print(f"\nstopped by {keeper.signal.name}; the same command {found}", file=sys.stderr)
                 return 128 + keeper.signal
     history = training.history
-    trajectory.write(trajectory.dataset(run, history), options.output)
-    with contextlib.suppress(OSError):
-        kept.unlink(missing_ok=True)
+    netcdf.write(runs.dataset(run, history, digest), options.output)
+    checkpoint.remove(run, kept)
     print(_result(run, history, options.output), file=sys.stderr)
     if sys.stderr.isatty():
         print(f"To look at it: cbo-pipeline show {shlex.quote(str(options.output))}", file=sys.stderr)
@@ -272,9 +273,10 @@ def _train(options) -> int:
 
 
 def _cost(options) -> int:
+    from cbo_pipeline.results import costs
     from cbo_pipeline.training import cost
 
-    cost.write(cost.measure(_run_of(options), options.seconds), options.output)
+    costs.write(cost.measure(_run_of(options), options.seconds), options.output)
     return 0
 
 
@@ -323,26 +325,24 @@ def _result(run, history, output) -> str:
 
 
 def _summarise(options) -> int:
-    from cbo_pipeline.results import summaries as summarise
-    from cbo_pipeline.results import trajectory
+    from cbo_pipeline.results import netcdf, summaries
 
-    trajectory.write(summarise.summarise_curve(options.runs), options.output)
+    netcdf.write(summaries.summarise_curve(options.runs), options.output)
     return 0
 
 
 def _join(options) -> int:
-    from cbo_pipeline.results import summaries as summarise
-    from cbo_pipeline.results import trajectory
+    from cbo_pipeline.results import netcdf, summaries
 
-    trajectory.write(summarise.join([trajectory.read(p, "summary") for p in options.summaries]), options.output)
+    netcdf.write(summaries.join([summaries.read(path) for path in options.summaries]), options.output)
     return 0
 
 
 def _check_barycentres(options) -> int:
     from cbo_pipeline.claims import barycentres
-    from cbo_pipeline.pages import claims as pages
+    from cbo_pipeline.results import checks
 
-    pages.write_json({"check": "barycentres", **barycentres.check_barycentres()}, options.output)
+    checks.write("barycentres", barycentres.check_barycentres(), options.output)
     return 0
 
 
@@ -369,13 +369,13 @@ def _record(options) -> int:
     import json
 
     from cbo_pipeline.pages import settings as record
-    from cbo_pipeline.results import trajectory
+    from cbo_pipeline.results.versions import versions
 
     try:
         config = json.loads(options.settings)
     except ValueError:
         raise ConfigError("--settings: not valid JSON") from None
-    record.write_record(config, trajectory.versions(), options.output)
+    record.write_record(config, versions(), options.output)
     return 0
 
 

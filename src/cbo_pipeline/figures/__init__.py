@@ -137,21 +137,20 @@ FIGURES = {
 def draw(label: str, summaries: Sequence[Path], outputs: Sequence[Path], costs: Sequence[Path] = ()) -> None:
     """Draw a figure from the summaries (and costs) of its curves and save it under every name in ``outputs``."""
     from cbo_pipeline.figures import style
-    from cbo_pipeline.results import summaries as summarise
-    from cbo_pipeline.results import trajectory
-    from cbo_pipeline.training import cost
+    from cbo_pipeline.results import costs as cost_files
+    from cbo_pipeline.results import summaries as summary_files
 
     if label not in FIGURES:
         raise UserError(f"{label}: no such figure; known: {', '.join(FIGURES)}")
     by_experiment: dict[str, list] = {}
     for path in summaries:
-        data = trajectory.read(path, "summary")
+        data = summary_files.read(path)
         by_experiment.setdefault(data.attrs["experiment"], []).append(data)
     missing = {need.experiment for need in FIGURES[label].needs} - set(by_experiment)
     if missing:
         raise UserError(f"{label}: needs summaries of {', '.join(sorted(missing))}")
-    data = {experiment: summarise.join(parts) for experiment, parts in by_experiment.items()}
-    further = ([cost.read(path) for path in costs],) if FIGURES[label].costs else ()
+    data = {experiment: summary_files.join(parts) for experiment, parts in by_experiment.items()}
+    further = ([cost_files.read(path) for path in costs],) if FIGURES[label].costs else ()
     module = importlib.import_module(f"cbo_pipeline.figures.{FIGURES[label].module}")
     with style.applied():
         style.save(getattr(module, label)(data, *further), outputs)

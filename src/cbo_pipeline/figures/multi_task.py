@@ -92,7 +92,7 @@ def multi_task_memory(data: dict[str, xr.Dataset], costs: list[dict[str, Any]]) 
 
 def _by_tasks(costs: list[dict[str, Any]], method: str) -> tuple[list[int], list[dict[str, Any]]]:
     """Numbers of tasks, ascending, and the costs of all variants of a method at them."""
-    chosen = sorted((cost["settings"]["tasks"], k) for k, cost in enumerate(costs) if cost["base"] == method)
+    chosen = sorted((cost["settings"]["tasks"], k) for k, cost in enumerate(costs) if cost["method"] == method)
     return [tasks for tasks, _ in chosen], [costs[k] for _, k in chosen]
 
 
@@ -100,7 +100,7 @@ def _draw_risks(axes: Axes, data: xr.Dataset, costs: list[dict[str, Any]]) -> No
     """The median over the tasks at the last epoch: mean over the seeds, bars from the least to the largest."""
     for method, look in ENSEMBLES.items():
         tasks, found = _by_tasks(costs, method)
-        curves = [style.curve(data, cost["method"], cost["M"], cost["N"]) for cost in found]
+        curves = [style.curve(data, cost["variant"], cost["M"], cost["N"]) for cost in found]
         low, mean, high = (
             np.array([float(curve["risk_over_seeds"].sel(statistic=name)[-1]) for curve in curves])
             for name in ("min", "mean", "max")

@@ -95,7 +95,7 @@ def variance_decay(data: dict[str, xr.Dataset]) -> Figure:
         2, 2, figsize=(2 * style.COLUMN, 3.8), sharex="col", sharey="row", height_ratios=(3, 2)
     )
     for (upper, lower), start in zip(panels.T, ("random", "trained"), strict=True):
-        for name in data["variance_decay"]["method"].values:
+        for name in data["variance_decay"]["variant"].values:
             settings, ratio = _decay(style.curve(data["variance_decay"], str(name)))
             if (settings["quiet_from"] > 0) == (start == "trained"):
                 bound = (1 - settings["dt"]) ** (2.0 * np.arange(ratio.sizes["step"]))

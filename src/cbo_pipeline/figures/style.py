@@ -65,14 +65,14 @@ def save(figure: Figure, outputs: Sequence[Path]) -> None:
 
 def curve(data: xr.Dataset, method: str, M: int | None = None, N: int | None = None) -> xr.Dataset:
     """The one curve of a method, at that M and N if given, without the epochs that it never had."""
-    chosen = data["method"] == method
+    chosen = data["variant"] == method
     for name, value in (("M", M), ("N", N)):
         if value is not None:
             chosen = chosen & (data[name] == value)
     if not chosen.any():
         raise UserError(f"no curve of {method} among the summaries, but the figure shows it")
     found = data.isel(curve=int(np.flatnonzero(chosen.values)[0]))
-    return found.isel(epoch=slice(int(found["risk_over_seeds"].sel(statistic="median").notnull().sum())))
+    return found.isel(epoch=found["risk_over_seeds"].sel(statistic="median").notnull().values)
 
 
 def draw_series(axes: Axes, found: xr.Dataset, name: str = "risk", centre: str = "median", **look) -> None:

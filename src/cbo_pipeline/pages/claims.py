@@ -89,7 +89,7 @@ def speed_tables(speed: Mapping[str, Any]) -> list[Table]:
     tables.append(("MNIST: epochs (and seconds) to reach a risk", *_reaching(speed["epochs_to_reach"])))
     costs = [
         [
-            f"{c['experiment']}/{c['method']}", str(c["M"]), str(c["N"]), number(c["seconds_per_iteration"]),
+            f"{c['experiment']}/{c['variant']}", str(c["M"]), str(c["N"]), number(c["seconds_per_iteration"]),
             number(c["seconds_per_epoch"]), number(c["state_bytes"] / 1e6), number(c["peak_bytes"] / 1e6),
         ]
         for c in speed["costs"]

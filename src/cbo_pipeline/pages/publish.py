@@ -21,7 +21,8 @@ from cbo_pipeline.errors import UserError
 from cbo_pipeline.files import whole_file
 from cbo_pipeline.pages import claims as pages
 from cbo_pipeline.results import job_times as stages
-from cbo_pipeline.results import trajectory
+from cbo_pipeline.results import netcdf
+from cbo_pipeline.results import summaries as summary_files
 
 BEGIN, END = "<!-- made by `make publish`: begin -->", "<!-- made by `make publish`: end -->"
 VERDICTS = ("claims.md", "claims.json", "speed.json")
@@ -40,7 +41,7 @@ def publish(results: Path, output: Path, readme: Path | None = None) -> list[Pat
     for name in VERDICTS:
         if not (results / name).is_file():
             raise UserError(f"{results / name}: not there; make everything first (make paper)")
-    summaries = {p.name: trajectory.read(p, "summary") for p in sorted((results / "summary").glob("*.nc"))}
+    summaries = {p.name: summary_files.read(p) for p in sorted((results / "summary").glob("*.nc"))}
     jobs = stages.read(results / "benchmarks")
     if not summaries or not jobs:
         raise UserError(
@@ -56,7 +57,7 @@ def publish(results: Path, output: Path, readme: Path | None = None) -> list[Pat
     for figure in drawn:
         shutil.copy(results / "figures" / f"{figure.label}.png", output / "figures")
     for name, data in summaries.items():
-        trajectory.write(lean(data), output / "summary" / name)
+        netcdf.write(lean(data), output / "summary" / name)
     for name in VERDICTS:
         shutil.copy(results / name, output)
     said = _said(summaries, jobs)

@@ -10,7 +10,7 @@ import xarray as xr
 
 from cbo_pipeline.errors import FileRefused
 from cbo_pipeline.pages import claims as pages
-from cbo_pipeline.results import trajectory
+from cbo_pipeline.results import netcdf
 
 WIDTH, HEIGHT = 60, 12
 # A character of braille is a grid of four rows and two columns of dots; the bit of each dot.
@@ -28,7 +28,7 @@ def text(path: str | Path) -> str:
     """What ``cbo-pipeline show`` prints for a file of results."""
     if Path(path).suffix == ".json":
         return _json(Path(path))
-    data = trajectory.read(path)
+    data = netcdf.read(path)
     return _run(data) if data.attrs["kind"] == "run" else _summary(data)
 
 
@@ -38,7 +38,7 @@ def _json(path: Path) -> str:
         if isinstance(content, list):
             rows = [(row["id"], pages.MARKS[row["verdict"]], row["verdict"], row["claim"]) for row in content]
             return "\n".join([pages.tally(content), "", *(f"{i:>3} {m} {v:24} {claim}" for i, m, v, claim in rows)])
-        title = f"Cost of {content['experiment']}/{content['method']}, M = {content['M']}, N = {content['N']}"
+        title = f"Cost of {content['experiment']}/{content['variant']}, M = {content['M']}, N = {content['N']}"
         return "\n".join([title, *(f"{content[key] / scale:12.4g} {unit}" for key, unit, scale in COSTS)])
     except OSError as error:
         raise FileRefused(f"{path}: cannot be read ({error.strerror or error})") from None

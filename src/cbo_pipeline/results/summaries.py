@@ -1,7 +1,8 @@
 """From runs to summaries: what figures and claims read.
 
-A *curve* is a method at one M and N; its runs differ in the seed alone. ``summarise_curve`` gathers the runs of
-a curve, ``join`` puts the curves of an experiment into one file.
+A *curve* is a variant at one M and N; its runs differ in the seed alone. ``summarise_curve`` gathers the runs of a
+curve, ``join`` puts the curves of an experiment into one dataset. Epochs are addressed by their numbers, never by
+their place: runs may store every epoch or only some.
 """
 
 from collections.abc import Sequence
@@ -14,75 +15,91 @@ from cbo_pipeline import problems
 from cbo_pipeline.config import Run
 from cbo_pipeline.errors import FileRefused
 from cbo_pipeline.numerics.streams import Streams
-from cbo_pipeline.results import trajectory
+from cbo_pipeline.results import contract, netcdf, runs
+from cbo_pipeline.results.code import stage_digest
 from cbo_pipeline.results.examples import example
 
 STATISTICS = ("min", "q25", "median", "q75", "max", "mean")
 SERIES = (
     "risk", "risk_loop", "risk_smallest", "risk_largest", "risk_loop_smallest", "risk_loop_largest",
-    "risk_min", "risk_median", "accuracy", "variance", "rounds", "alpha", "sigma",
+    "risk_min", "risk_median", "risk_test", "accuracy", "variance", "rounds", "alpha", "sigma",
 )  # fmt: skip
+LARGE_IS_GOOD = ("accuracy",)
 
 
 def summarise_curve(paths: Sequence[str | Path]) -> xr.Dataset:
     """All runs of one curve: every seed's series, their statistics over the seeds, an example.
 
-    The example is the last network of the typical run: the one whose final risk is the median."""
-    data = [trajectory.read(path, "run") for path in paths]
-    found = [trajectory.run_of(d) for d in data]
-    first = found[0]
-    for path, run in zip(paths, found, strict=True):
-        if _curve_settings(run) != _curve_settings(first):
-            raise FileRefused(f"{path}: its settings are not those of {paths[0]}; delete it and make it again")
-    order = np.argsort([run.name.seed for run in found])
-    per_seed = xr.concat(
-        [_series(data[i]) for i in order],
-        xr.Variable("seed", [found[i].name.seed for i in order]),
-        join="outer",
-    )
+    The example is what is shown of the typical run, the one whose final risk is the median.
+    """
+    data = [runs.read(path) for path in paths]
+    of_files = [runs.run_of(d) for d in data]
+    first = of_files[0]
+    for path, run in zip(paths, of_files, strict=True):
+        if curve_settings(run) != curve_settings(first):
+            raise FileRefused(f"{path}: its settings are not those of {paths[0]}; {netcdf.AGAIN}")
+    order = np.argsort([run.name.seed for run in of_files])
+    seeds = [of_files[i].name.seed for i in order]
+    per_seed = xr.concat([_series(data[i]) for i in order], xr.Variable("seed", seeds), join="outer")
     typical = order[_typical(per_seed["risk"].isel(epoch=-1).values)]
-    result = per_seed.merge(_over_seeds(per_seed)).merge(_example(found[typical], data[typical]))
-    result["example_seed"] = found[typical].name.seed
-    result["settings"] = _curve_settings(first)
-    name = first.name.curve.stem
-    result = result.expand_dims(curve=[name]).assign_coords(
-        method=("curve", [first.name.variant]), M=("curve", [first.name.M]), N=("curve", [first.name.N])
+    result = per_seed.merge(_over_seeds(per_seed)).merge(_example(of_files[typical], data[typical]))
+    result["example_seed"] = of_files[typical].name.seed
+    result["settings"] = curve_settings(first)
+    result["run_code"] = ("seed", np.array([data[i].attrs["code"] for i in order], object))
+    curve = first.name.curve
+    result = result.expand_dims(curve=[curve.stem]).assign_coords(
+        variant=("curve", [curve.variant]),
+        method=("curve", [first.method]),
+        M=("curve", [curve.M]),
+        N=("curve", [curve.N]),
     )
-    result.attrs = {
-        "title": f"Summary of {first.name.experiment}/{first.name.variant}, M = {first.name.M}, N = {first.name.N}",
-        "kind": "summary",
-        "experiment": first.name.experiment,
-    }
-    return trajectory.described(result)
+    return _stamped(result, curve.experiment, f"{curve.experiment}/{curve.variant}, M = {curve.M}, N = {curve.N}")
 
 
 def join(summaries: Sequence[xr.Dataset]) -> xr.Dataset:
     """Several curves of one experiment in one dataset, along the dimension ``curve``."""
-    result = xr.concat(summaries, "curve", join="outer", data_vars="all", fill_value=_FILL, combine_attrs="drop")
+    plain = [data.drop_indexes("variant") if "variant" in data.indexes else data for data in summaries]
+    result = xr.concat(plain, "curve", join="outer", data_vars="all", fill_value=_FILL, combine_attrs="override")
     experiment = summaries[0].attrs["experiment"]
-    result.attrs = {"title": f"Summary of {experiment}", "kind": "summary", "experiment": experiment}
-    return result
+    return with_index(_stamped(result, experiment, experiment))
 
 
-_FILL = {"diverged": 0, "settings": ""}
+_FILL = {"diverged": 0, "settings": "", "run_code": ""}
 
 
-def _curve_settings(run: Run) -> str:
+def read(path: str | Path) -> xr.Dataset:
+    """Read a summary; curves can be selected by ``curve`` and by ``variant``."""
+    return with_index(netcdf.read(path, "summary"))
+
+
+def with_index(data: xr.Dataset) -> xr.Dataset:
+    """The summary with an index of the variants, so that ``summary.sel(variant="cbo")`` works."""
+    return data if "variant" in data.indexes else data.set_xindex("variant")
+
+
+def curve_settings(run: Run) -> str:
     """The settings of a run without its seed, as text."""
     return run.with_seed(0).json
 
 
+def _stamped(data: xr.Dataset, experiment: str, name: str) -> xr.Dataset:
+    return contract.stamp(data, "summary", name, stage_digest("results.summaries"), experiment=experiment)
+
+
 def _series(data: xr.Dataset) -> xr.Dataset:
-    """The series of one run that are kept for every seed; those over tasks become statistics of the tasks."""
-    kept = xr.Dataset({name: data[name] for name in SERIES if name in data and "task" not in data[name].dims})
+    """The series of one run that are kept for every seed; those over tasks become medians over the tasks."""
+    kept = xr.Dataset({name: _over_tasks(data[name]) for name in SERIES if name in data})
     kept["diverged"] = data["diverged"].max("epoch")
     if "task" in data["risk"].dims:
         risk = data["risk"]
-        kept["risk"] = risk.median("task")
         kept["risk_task_min"] = risk.min("task")
         kept["risk_task_max"] = risk.max("task")
         kept["risk_task_final"] = risk.isel(epoch=-1, drop=True)
-    return kept
+    return kept.drop_attrs()  # the summary is described when it is whole
+
+
+def _over_tasks(values: xr.DataArray) -> xr.DataArray:
+    return values.median("task") if "task" in values.dims else values
 
 
 def _over_seeds(per_seed: xr.Dataset) -> xr.Dataset:
@@ -91,7 +108,7 @@ def _over_seeds(per_seed: xr.Dataset) -> xr.Dataset:
     for name, values in per_seed.data_vars.items():
         if "epoch" not in values.dims:
             continue
-        worst = -np.inf if name == "accuracy" else np.inf
+        worst = -np.inf if name in LARGE_IS_GOOD else np.inf
         filled = values.where(np.isfinite(values), worst).transpose("seed", "epoch").values
         with np.errstate(invalid="ignore"):
             table = [
@@ -110,7 +127,7 @@ def _typical(risks: np.ndarray) -> int:
 
 
 def _example(run: Run, data: xr.Dataset) -> xr.Dataset:
-    """What the problem shows of the last network of a run."""
+    """What is shown of a run."""
     if not data.sizes.get("snapshot"):
         return xr.Dataset()
     problem_class = problems.find(run.problem)

@@ -1,12 +1,19 @@
 """Checkpoints: the whole state of a run under way, written atomically, outside the declared outputs.
 
 All randomness is a function of counters (``streams``, ``noise``), so a checkpoint holds arrays and one text,
-nothing that needs unpickling. A checkpoint is a convenience: whatever is wrong with one, the run starts afresh,
-and where none can be written, the run goes on without.
+nothing that needs unpickling, and ends with a seal (``files``). A checkpoint is a convenience: whatever is wrong with
+one, the run starts afresh, and where none can be written, the run goes on without.
+
+The only checkpoints that are ever removed are those of the very run that has ended. One of other settings is set
+aside under another name, and found there when its own run is asked for again. A file that is not a checkpoint is
+refused.
+
+A checkpoint is continued only by the code and the libraries that wrote it: the *fingerprint*, a text that the caller
+gives.
 """
 
-import functools
-import hashlib
+import glob
+import itertools
 import json
 import signal
 import sys
@@ -16,10 +23,8 @@ from pathlib import Path
 import numpy as np
 
 from cbo_pipeline.config import Run
-from cbo_pipeline.errors import UserError
-from cbo_pipeline.files import whole_file
-from cbo_pipeline.results import code as sources
-from cbo_pipeline.results import trajectory
+from cbo_pipeline.errors import ConfigError, FileRefused, UserError
+from cbo_pipeline.files import NotSealed, SealBroken, check_seal, seal, whole_file
 from cbo_pipeline.training.history import History
 from cbo_pipeline.training.loop import Training
 
@@ -30,21 +35,16 @@ class Unfit(Exception):
     """A checkpoint that cannot be continued; the words say why."""
 
 
-@functools.cache
-def code_fingerprint(method: str, problem: str) -> str:
-    """A hash of the sources and libraries that decide how a run goes on: a checkpoint of others is not continued."""
-    digest = hashlib.sha256(json.dumps(trajectory.versions(), sort_keys=True).encode())
-    for path in (*sources.of_run(method, problem), __file__):
-        digest.update(hashlib.sha256(Path(path).read_bytes()).digest())
-    return digest.hexdigest()
+class Foreign(Unfit):
+    """A checkpoint that may be worth something to another run; it is not written over."""
 
 
-def save(training: Training, path: Path) -> None:
+def save(training: Training, path: Path, fingerprint: str) -> None:
     """Write the checkpoint of a training that stands between two iterations."""
     history = training.history
     meta = {
         "settings": training.run.json,
-        "code": code_fingerprint(training.run.method, training.run.problem),
+        "fingerprint": fingerprint,
         "iteration": training.iteration,
         "epochs": history.epochs,
         "tasks": history.tasks,
@@ -52,8 +52,10 @@ def save(training: Training, path: Path) -> None:
         "ensemble_epochs": history.ensemble_epochs,
         "diverged": history.diverged,
     }
-    with whole_file(path) as partial, partial.open("wb") as file:
-        np.savez(file, meta=np.array(json.dumps(meta, sort_keys=True)), **_arrays(training))
+    with whole_file(path) as partial:
+        with partial.open("wb") as file:
+            np.savez(file, meta=np.array(json.dumps(meta, sort_keys=True)), **_arrays(training))
+        seal(partial)
 
 
 def _arrays(training: Training) -> dict[str, np.ndarray]:
@@ -67,36 +69,102 @@ def _arrays(training: Training) -> dict[str, np.ndarray]:
     return {name: np.asarray(x.cpu() if hasattr(x, "cpu") else x) for name, x in arrays.items()}
 
 
-def resume_or_start(run: Run, path: Path) -> tuple[Training, str]:
-    """The training where its checkpoint left it, or a fresh one; and a line for the log, or nothing."""
-    code_fingerprint(run.method, run.problem)  # now: a source that is edited later is not what runs here
+def resume_or_start(run: Run, path: Path, fingerprint: str) -> tuple[Training, str]:
+    """The training where its checkpoint left it, or a fresh one; and a line for the log, or nothing.
+
+    A file at ``path`` that is not a checkpoint is refused. One that belongs to other settings, or is damaged, is set
+    aside.
+    """
+    if path.exists() and not path.is_dir() and not _looks_like_a_checkpoint(path):
+        raise FileRefused(f"{path}: not a checkpoint; name another file with --checkpoint")
     training = Training.start(run)
-    try:
-        if not path.exists():
-            return training, ""
-        _restore(training, path)
-    except Unfit as reason:
-        return training, f"checkpoint {path} {reason}: starting afresh"
-    except OSError as error:
-        return training, f"checkpoint {path} cannot be read ({error.strerror or error}): starting afresh"
-    return training, f"going on from {path}, iteration {training.iteration}"
+    remarks = []
+    for candidate in (path, *_set_aside(path)):
+        try:
+            if candidate.exists():
+                _restore(training, candidate, fingerprint)
+                return training, "; ".join([*remarks, f"going on from {candidate}, iteration {training.iteration}"])
+        except Unfit as reason:
+            if candidate == path:
+                moved = f", kept as {_move_aside(path)}" if isinstance(reason, Foreign) else ""
+                remarks.append(f"checkpoint {path} {reason}{moved}")
+        except OSError as error:
+            if candidate == path:
+                remarks.append(f"checkpoint {path} cannot be read ({error.strerror or error})")
+    return training, f"{'; '.join(remarks)}: starting afresh" if remarks else ""
 
 
-def _restore(training: Training, path: Path) -> None:
-    """Put a fresh training where its checkpoint left it; leave it untouched if that cannot be."""
+def remove(run: Run, path: Path) -> None:
+    """Remove the checkpoints of this very run, now that it has ended."""
+    for candidate in (path, *_set_aside(path)):
+        try:
+            if candidate.is_file() and _content(candidate)[0].get("settings") == run.json:
+                candidate.unlink()
+        except (Unfit, OSError):
+            continue
+
+
+def refuse_output(path: Path, output: Path) -> None:
+    """Refuse a checkpoint that is the output as well."""
+    if path.resolve() == output.resolve():
+        raise ConfigError(f"--checkpoint: {path} is the output itself; name another file")
+
+
+def _looks_like_a_checkpoint(path: Path) -> bool:
+    """Whether a file begins or ends like a checkpoint, as a damaged one still does, or is empty."""
+    with path.open("rb") as file:
+        first = file.read(4)
+    if first in (b"", b"PK\x03\x04"):
+        return True
     try:
+        check_seal(path)
+    except NotSealed:
+        return False
+    except SealBroken:
+        return True
+    return first != b"\x89HDF"  # a whole file of results has a seal as well
+
+
+def _set_aside(path: Path) -> list[Path]:
+    """The checkpoints that were set aside from this place, the latest first."""
+    return sorted(
+        path.parent.glob(f"{glob.escape(path.name)}.old*"), key=lambda p: (len(p.name), p.name), reverse=True
+    )
+
+
+def _move_aside(path: Path) -> Path:
+    names = (path.with_name(f"{path.name}.old{k}") for k in itertools.count(1))
+    aside = next(name for name in names if not name.exists())
+    path.rename(aside)
+    return aside
+
+
+def _content(path: Path) -> tuple[dict, dict[str, np.ndarray]]:
+    """The text and the arrays of a checkpoint."""
+    try:
+        check_seal(path)
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             content = {name: file[name] for name in file.files}
         meta = json.loads(str(content.pop("meta")))
-        told, code = meta["settings"], meta["code"]
+        meta["settings"], meta["fingerprint"]
+    except NotSealed:
+        raise Foreign("is damaged (it ends without a checksum)") from None
+    except SealBroken:
+        raise Foreign("is damaged (its checksum does not fit)") from None
     except OSError:
         raise
-    except Exception as error:  # numpy and zipfile raise whatever a damaged byte leads them to
+    except Exception as error:  # numpy and zipfile raise whatever a strange file leads them to
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise Unfit(f"is damaged ({reason})") from None
-    if told != training.run.json:
-        raise Unfit("belongs to other settings")
-    if code != code_fingerprint(training.run.method, training.run.problem):
+        raise Foreign(f"is damaged ({reason})") from None
+    return meta, content
+
+
+def _restore(training: Training, path: Path, fingerprint: str) -> None:
+    """Put a fresh training where its checkpoint left it; leave it untouched if that cannot be."""
+    meta, content = _content(path)
+    if meta["settings"] != training.run.json:
+        raise Foreign("belongs to other settings")
+    if meta["fingerprint"] != fingerprint:
         raise Unfit("was written by other code")
     history, state = _checked(training, meta, content)
     training.resume(state, history, meta["iteration"])
@@ -156,8 +224,8 @@ def _like(model, array: np.ndarray):
 class Keeper:
     """Writes a checkpoint every ``seconds``, and one on SIGTERM or Ctrl-C, after which training should stop."""
 
-    def __init__(self, path: Path, seconds: float):
-        self.path, self.seconds = path, seconds
+    def __init__(self, path: Path, seconds: float, fingerprint: str):
+        self.path, self.seconds, self.fingerprint = path, seconds, fingerprint
         self.saved = time.monotonic()
         self.signal: signal.Signals | None = None
         self.failed = ""  # why the last checkpoint could not be written
@@ -184,7 +252,7 @@ class Keeper:
     def _try_to_save(self, training: Training) -> None:
         """A full disk or a folder that may not be written costs the checkpoint, not the run."""
         try:
-            save(training, self.path)
+            save(training, self.path, self.fingerprint)
             self.failed = ""
         except (OSError, UserError) as error:
             reason = getattr(error, "strerror", None) or str(error)

@@ -10,7 +10,6 @@ import ctypes
 import dataclasses
 import gc
 import itertools
-import json
 import statistics
 import time
 from pathlib import Path
@@ -18,8 +17,6 @@ from typing import Any
 
 from cbo_pipeline import methods, problems
 from cbo_pipeline.config import Run
-from cbo_pipeline.errors import FileRefused
-from cbo_pipeline.files import whole_file
 from cbo_pipeline.training.loop import Training
 
 LEAST, MOST = 5, 500  # iterations
@@ -33,8 +30,7 @@ def measure(run: Run, seconds: float = 1.0) -> dict[str, Any]:
     faster. It is time of the processor, which a run in one thread has to itself whatever else the machine does (on
     other devices: time of the clock). ``seconds_per_epoch`` is that times the iterations of an epoch, records
     apart. ``state_bytes`` counts the arrays that the method keeps between iterations, ``peak_bytes`` is what resident
-    memory grew by at its highest, from before the ensemble was drawn. ``base`` is the method of which ``method`` may
-    be a variant.
+    memory grew by at its highest, from before the ensemble was drawn.
     """
     _iterations(Training.with_data(_small(run)), 0.0)  # libraries and kernels are loaded now
     training = Training.with_data(run)
@@ -43,8 +39,8 @@ def measure(run: Run, seconds: float = 1.0) -> dict[str, Any]:
     best = min(times)
     return {
         "experiment": run.name.experiment,
-        "method": run.name.variant,
-        "base": run.method,
+        "variant": run.name.variant,
+        "method": run.method,
         "problem": run.problem,
         "M": run.name.M,
         "N": run.name.N,
@@ -56,23 +52,6 @@ def measure(run: Run, seconds: float = 1.0) -> dict[str, Any]:
         "state_bytes": state_bytes(training),
         "peak_bytes": max(0, peak - before),
     }
-
-
-def write(cost: dict[str, Any], path: str | Path) -> None:
-    """Store a cost as JSON, whole or not at all."""
-    with whole_file(path) as partial:
-        partial.write_text(json.dumps(cost, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-
-
-def read(path: str | Path) -> dict[str, Any]:
-    """A cost that ``write`` has stored."""
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise FileRefused(f"{path}: not a readable cost ({error}); delete it and make it again") from None
-    if not isinstance(found, dict) or "state_bytes" not in found:
-        raise FileRefused(f"{path}: not a cost of this pipeline")
-    return found
 
 
 def state_bytes(training: Training) -> int:

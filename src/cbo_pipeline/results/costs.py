@@ -1,0 +1,23 @@
+"""Files of measured costs, results/cost/{experiment}/{variant}_M{M}_N{N}.json."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cbo_pipeline.results import json_files
+from cbo_pipeline.results.code import cost_digest
+
+KEYS = (
+    "experiment", "variant", "method", "problem", "M", "N", "settings", "iterations", "seconds_per_iteration",
+    "seconds_per_iteration_median", "seconds_per_epoch", "state_bytes", "peak_bytes",
+)  # fmt: skip
+
+
+def write(cost: Mapping[str, Any], path: str | Path) -> None:
+    """Store what ``training.cost.measure`` found."""
+    json_files.write(cost, path, "cost", cost_digest(cost["method"], cost["problem"]))
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """A cost that ``write`` has stored."""
+    return json_files.read(path, {"cost": KEYS})

@@ -1,0 +1,117 @@
+"""Reading and writing NetCDF: the only module that does.
+
+A file of results is NetCDF-4, followed by its seal (``files``). Programs that read NetCDF take no notice of that
+line, as HDF5 knows where its data end. Here it is checked before the HDF5 library sees the file: damaged bytes may
+crash that library, or go through as other numbers.
+
+The library does not survive a disk that fills up under it either. So it writes to memory (a memory-backed folder, or
+the temporary directory if that has room), and Python copies the result to its place, whole or not at all. Memory
+means files in a folder here: what the library writes to its own memory buffers depends on the time of day.
+"""
+
+import errno
+import os
+import tempfile
+from pathlib import Path
+
+import netCDF4
+import xarray as xr
+
+from cbo_pipeline.errors import FileRefused
+from cbo_pipeline.files import SEAL_LENGTH, NotSealed, SealBroken, check_seal, seal, whole_file
+from cbo_pipeline.results.contract import CONTENT, CONTRACT
+
+ENGINE = "netcdf4"
+HDF5 = b"\x89HDF\r\n\x1a\n"
+AGAIN = "delete it and make it again"
+SPARE = 1 << 24  # bytes of room asked for beyond the numbers themselves
+MEMORY = Path("/dev/shm")  # a folder in memory, where there is one
+
+
+def write(data: xr.Dataset, path: str | Path) -> None:
+    """Write a dataset whole or not at all; equal datasets give equal bytes."""
+    content = _encode(data)
+    with whole_file(path) as partial:
+        partial.write_bytes(content)
+        seal(partial)
+
+
+def read(path: str | Path, kind: str | None = None) -> xr.Dataset:
+    """Read a file of results into memory; refuse, by name, what is damaged, foreign or of another contract."""
+    path = Path(path)
+    content = _unsealed(path)
+    try:
+        data = xr.load_dataset(xr.backends.NetCDF4DataStore(netCDF4.Dataset(path.name, memory=content)))
+    except ImportError:
+        raise
+    except Exception as error:  # the layers below raise whatever they like
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise FileRefused(f"{path}: not a readable NetCDF file ({reason}); {AGAIN}") from None
+    contract = data.attrs.get("contract")
+    if str(contract) != str(CONTRACT):
+        raise FileRefused(f"{path}: written under contract {contract}, this is contract {CONTRACT}; {AGAIN}")
+    found = str(data.attrs.get("kind"))
+    if kind is not None and found != kind:
+        raise FileRefused(f"{path}: a file of kind {found!r}, not {kind!r}")
+    missing = [name for name in CONTENT.get(found, ()) if name not in {*data.variables, *data.attrs}]
+    if missing:
+        raise FileRefused(f"{path}: holds no {' and no '.join(missing)}; {AGAIN}")
+    for variable in data.variables.values():
+        variable.encoding = {}
+    return data
+
+
+def _unsealed(path: Path) -> bytes:
+    """The bytes of a file of results without its seal, which must fit them."""
+    if not path.is_file():
+        raise FileRefused(f"{path}: no such file")
+    with path.open("rb") as file:
+        first = file.read(len(HDF5))
+    if first != HDF5:
+        raise FileRefused(f"{path}: {_what_else(first)}; {AGAIN}")
+    try:
+        check_seal(path)
+    except NotSealed:
+        reason = "it ends without a checksum: written under contract 1, by another program, or cut short"
+        raise FileRefused(f"{path}: not a file of contract {CONTRACT} ({reason}); {AGAIN}") from None
+    except SealBroken:
+        raise FileRefused(f"{path}: damaged (its checksum does not fit); {AGAIN}") from None
+    return path.read_bytes()[:-SEAL_LENGTH]
+
+
+def _what_else(content: bytes) -> str:
+    if not content:
+        return "not a NetCDF file (it is empty)"
+    if content.startswith(b"CDF"):
+        return "a NetCDF-3 file; results are NetCDF-4"
+    return "not a readable NetCDF file (it does not begin like NetCDF-4)"
+
+
+def _encode(data: xr.Dataset) -> bytes:
+    """The dataset as the bytes of a NetCDF-4 file."""
+    data = data.copy()
+    data.attrs = {**data.attrs, "contract": CONTRACT}
+    encoding: dict[str, dict] = {}
+    for name, variable in data.variables.items():
+        variable.encoding = {}
+        if variable.dtype.kind in "fiu":
+            encoding[name] = {"_FillValue": None}
+            if variable.ndim and variable.size > 1:
+                encoding[name] |= {"zlib": True, "complevel": 4, "shuffle": True, "fletcher32": True}
+    with tempfile.TemporaryDirectory(prefix="cbo_pipeline.", dir=_roomy_folder(data.nbytes)) as folder:
+        scratch = Path(folder, "scratch.nc")
+        data.to_netcdf(scratch, engine=ENGINE, format="NETCDF4", encoding=encoding)
+        return scratch.read_bytes()
+
+
+def _roomy_folder(size: int) -> Path:
+    """A folder that can take a file of about that many bytes: one in memory, or the temporary directory."""
+    for folder in (MEMORY, temporary := Path(tempfile.gettempdir())):
+        if os.access(folder, os.W_OK | os.X_OK) and _free(folder) > 2 * size + SPARE:
+            return folder
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(temporary))
+
+
+def _free(folder: Path) -> int:
+    state = os.statvfs(folder)
+    return state.f_bavail * state.f_frsize
