@@ -24,5 +24,5 @@ rule all:
     """Everything: all summaries and figures of the config, the claims judged."""
     default_target: True
     input:
-        everything(),
+        PLAN.everything(),
     localrule: True

@@ -1,7 +1,5 @@
 rule check_barycentres:
     """Check Proposition 2 on small ensembles: fixed points, all permutations, measures of more atoms."""
-    input:
-        code=sources.files("claims.barycentres"),
     output:
         "results/checks/barycentres.json",
     log:
@@ -14,6 +12,8 @@ rule check_barycentres:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        code=code.stage_digest("claims.barycentres"),
     message:
         "check barycentres"
     shell:
@@ -22,8 +22,6 @@ rule check_barycentres:
 
 rule record_settings:
     """Write the versions and the whole config as a page of the report."""
-    input:
-        code=sources.files("pages.settings"),
     output:
         report(
             "results/settings.html",
@@ -42,7 +40,8 @@ rule record_settings:
         mem_mb=1000,
         runtime=10,
     params:
-        settings=json.dumps(CONFIG),
+        settings=json.dumps(PLAN.config),
+        code=code.stage_digest("pages.settings"),
     message:
         "record the settings"
     shell:
@@ -52,10 +51,9 @@ rule record_settings:
 rule judge_claims:
     """Judge the claims of the paper by the summaries, the measured costs and the checks."""
     input:
-        summaries=[f"results/summary/{experiment}.nc" for experiment in CONFIG["experiments"]],
-        costs=costs_of_claims(),
+        summaries=PLAN.summaries(),
+        costs=PLAN.costs_of_claims(),
         checks="results/checks/barycentres.json",
-        code=sources.files("claims", "pages.claims", "claims.files", "claims.speed"),
     output:
         json="results/claims.json",
         markdown="results/claims.md",
@@ -76,6 +74,8 @@ rule judge_claims:
     resources:
         mem_mb=2000,
         runtime=10,
+    params:
+        code=code.stage_digest("claims", "pages.claims", "claims.files", "claims.speed"),
     message:
         "judge the claims of the paper"
     shell:

@@ -1,19 +1,18 @@
-# One rule a figure, named by its label, so that each has a caption of its own in the report; and its number.
-for label, figure in FIGURES.items():
+# One rule for each figure, named by its label, so that each has a caption of its own in the report; and its number.
+for label, figure in PLAN.figures.items():
 
     rule:
         """Draw this figure from the summaries of its curves, as PDF and PNG."""
         name:
             label
         input:
-            summaries=curves_of_figure(label),
-            costs=costs_of_figure(label),
-            code=sources.files(f"figures.{figure.module}"),
+            summaries=PLAN.summaries_of_figure(label),
+            costs=PLAN.costs_of_figure(label),
         output:
             pdf=f"results/figures/{label}.pdf",
             png=report(
                 f"results/figures/{label}.png",
-                caption=caption_of(label),
+                caption=driver.caption_of(label, workflow.basedir),
                 category=figure.category,
                 labels={"figure": figure.number, "what": figure.title},
             ),
@@ -29,6 +28,7 @@ for label, figure in FIGURES.items():
             runtime=10,
         params:
             label=label,
+            code=code.stage_digest(f"figures.{figure.module}"),
         message:
             "draw {params.label}"
         shell:
@@ -39,5 +39,5 @@ for label, figure in FIGURES.items():
         name:
             figure.number
         input:
-            figure_files(label),
+            plan.figure_files(label),
         localrule: True

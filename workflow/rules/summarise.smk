@@ -1,31 +1,31 @@
 rule summarise_curve:
-    """Gather the runs of one method at one M and N: medians, quartiles, extremes over the seeds."""
+    """Gather the runs of one curve: medians, quartiles and extremes over the seeds."""
     input:
-        runs=runs_of_curve,
-        code=sources.files("results.summaries"),
+        runs=lambda wildcards: PLAN.runs_of(plan.curve_of(wildcards)),
     output:
-        "results/summary/{experiment}/{method}_M{M}_N{N}.nc",
+        "results/summary/{experiment}/{variant}_M{M}_N{N}.nc",
     log:
-        "results/logs/summary/{experiment}/{method}_M{M}_N{N}.log",
+        "results/logs/summary/{experiment}/{variant}_M{M}_N{N}.log",
     benchmark:
-        "results/benchmarks/summary/{experiment}/{method}_M{M}_N{N}.tsv"
+        "results/benchmarks/summary/{experiment}/{variant}_M{M}_N{N}.tsv"
     conda:
         ENV
     threads: 1
     resources:
         mem_mb=2000,
         runtime=10,
+    params:
+        code=PLAN.code_of_summary,
     message:
-        "summarise {wildcards.experiment}/{wildcards.method}, M = {wildcards.M}, N = {wildcards.N}"
+        "summarise {wildcards.experiment}/{wildcards.variant}, M = {wildcards.M}, N = {wildcards.N}"
     shell:
         "python -m cbo_pipeline summarise {input.runs:q} --output {output:q} 2> {log:q}"
 
 
 rule join_curves:
-    """Join all curves of one experiment into one summary."""
+    """Join the curves of one experiment into one summary."""
     input:
-        curves=curves_of_experiment,
-        code=sources.files("results.summaries"),
+        curves=lambda wildcards: [plan.curve_file(c) for c in PLAN.curves_of(wildcards.experiment)],
     output:
         "results/summary/{experiment}.nc",
     log:
@@ -38,6 +38,8 @@ rule join_curves:
     resources:
         mem_mb=2000,
         runtime=10,
+    params:
+        code=code.stage_digest("results.summaries"),
     message:
         "join the curves of {wildcards.experiment}"
     shell:

@@ -13,13 +13,13 @@ from cbo_pipeline.errors import UserError
 
 @dataclass(frozen=True)
 class Need:
-    """Curves that a figure shows: methods of an experiment (all if None), along one sweep (all if None).
+    """Curves that a figure shows: variants of an experiment (all if None), along one sweep (all if None).
 
     The sweep ``M`` has the curves of largest N, the sweep ``N`` those of largest M.
     """
 
     experiment: str
-    methods: tuple[str, ...] | None = None
+    variants: tuple[str, ...] | None = None
     sweep: str | None = None
 
 

@@ -1,0 +1,217 @@
+"""The plan of the workflow: which files are made, from which, with which settings, memory and time.
+
+The rules in ``workflow/rules`` ask a ``Plan``. It knows nothing of Snakemake: wildcards are any object with the
+attributes ``experiment``, ``variant``, ``M``, ``N`` and ``seed``.
+"""
+
+import difflib
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from cbo_pipeline import figures
+from cbo_pipeline.config import Curve, Run, RunName, memory, resolve, runs
+from cbo_pipeline.figures import Figure, Need
+from cbo_pipeline.results import code
+
+MNIST_FILE = "results/data/mnist.md5"
+PAGES = (
+    "results/claims.json",
+    "results/claims.md",
+    "results/claims.html",
+    "results/speed.json",
+    "results/settings.html",
+)
+
+
+def run_file(name: RunName) -> str:
+    return f"results/runs/{name}.nc"
+
+
+def summary_file(experiment: str) -> str:
+    return f"results/summary/{experiment}.nc"
+
+
+def curve_file(curve: Curve) -> str:
+    return f"results/summary/{curve}.nc"
+
+
+def cost_file(curve: Curve) -> str:
+    return f"results/cost/{curve}.json"
+
+
+def figure_files(label: str) -> list[str]:
+    return [f"results/figures/{label}.pdf", f"results/figures/{label}.png"]
+
+
+def one_of(names: Iterable[str]) -> str:
+    """A pattern that fits these names, or nothing if there is none.
+
+    >>> one_of(["sine", "square"]), one_of([])
+    ('sine|square', '(?!)')
+    """
+    return "|".join(names) or "(?!)"
+
+
+class Plan:
+    """Everything that a checked config asks for."""
+
+    def __init__(self, config: dict[str, Any]):
+        self.config = config
+        self.runs = tuple(runs(config))
+        self.curves = tuple(dict.fromkeys(name.curve for name in self.runs))
+        self.experiments = tuple(config["experiments"])
+        self.figures = {label: f for label, f in figures.FIGURES.items() if self.can_draw(f)}
+
+    @functools.cached_property
+    def _runs_of_curve(self) -> dict[Curve, list[RunName]]:
+        found: dict[Curve, list[RunName]] = {}
+        for name in self.runs:
+            found.setdefault(name.curve, []).append(name)
+        return found
+
+    # --- Runs ---------------------------------------------------------------------------------------------------
+
+    def run(self, wildcards) -> Run:
+        """The run of these wildcards with all its settings."""
+        return resolve(self.config, curve_of(wildcards).run(int(wildcards.seed)))
+
+    def curve_run(self, curve: Curve) -> Run:
+        """The first run of a curve, which stands for all of them but for the seed."""
+        return self._first_runs(curve)
+
+    @functools.cache  # noqa: B019 one plan lives as long as the process
+    def _first_runs(self, curve: Curve) -> Run:
+        return resolve(self.config, self._runs_of_curve[curve][0])
+
+    def runs_of(self, curve: Curve) -> list[str]:
+        """The files of a curve's runs."""
+        return [run_file(name) for name in self._runs_of_curve.get(curve, ())]
+
+    def code_of_run(self, wildcards) -> str:
+        """The digest of the code that decides a run."""
+        run = self.curve_run(curve_of(wildcards))
+        return code.run_digest(run.method, run.problem)
+
+    def code_of_cost(self, wildcards) -> str:
+        """The digest of the code whose cost is measured."""
+        run = self.curve_run(curve_of(wildcards))
+        return code.cost_digest(run.method, run.problem)
+
+    def code_of_summary(self, wildcards) -> str:
+        """The digest of the code that summarises a curve; what its problem shows of a run counts too."""
+        run = self.curve_run(curve_of(wildcards))
+        return code.stage_digest("results.summaries", f"problems.{run.problem}")
+
+    def data_of(self, wildcards) -> list[str]:
+        """The files of data that a run reads."""
+        run = self.curve_run(curve_of(wildcards))
+        return [MNIST_FILE] if run.problem == "mnist" else []
+
+    # --- Experiments --------------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def with_mnist(self) -> list[str]:
+        """The experiments on MNIST, whose runs are long."""
+        return [e for e in self.experiments if self.curve_run(self.curves_of(e)[0]).problem == "mnist"]
+
+    @functools.cached_property
+    def without_mnist(self) -> list[str]:
+        return [e for e in self.experiments if e not in self.with_mnist]
+
+    def curves_of(self, experiment: str) -> list[Curve]:
+        return [curve for curve in self.curves if curve.experiment == experiment]
+
+    # --- What jobs ask for ---------------------------------------------------------------------------------------
+
+    def megabytes(self, curve: Curve) -> int:
+        """Memory of one run of a curve."""
+        return memory.megabytes(self.curve_run(curve))
+
+    def most_megabytes(self, experiments: Iterable[str]) -> Callable[[Any, int], int]:
+        """The most that a run of these experiments needs: a Slurm array gives all its runs what the first asks for.
+
+        A job that failed asks for more the next time.
+        """
+        chosen = set(experiments)
+        most = max((self.megabytes(curve) for curve in self.curves if curve.experiment in chosen), default=1000)
+        return lambda wildcards, attempt: attempt * most
+
+    def mnist_minutes(self, wildcards) -> int:
+        """Generous: an iteration of a thousand particles takes under a second on a CPU, a tenth of it on a GPU."""
+        run = self.run(wildcards)
+        iterations = run.settings["epochs"] * run.settings["images"] // run.settings["batch_size"]
+        seconds = iterations * (0.02 + 2e-3 * run.name.N) / (10 if run.settings["device"] == "cuda" else 1)
+        return 30 + round(seconds / 60)
+
+    def gpus(self, wildcards) -> int:
+        return int(self.run(wildcards).settings.get("device") == "cuda")
+
+    # --- Figures ------------------------------------------------------------------------------------------------
+
+    def shows(self, need: Need, curve: Curve) -> bool:
+        """Whether a figure that states this need shows this curve."""
+        if curve.experiment != need.experiment or (need.variants is not None and curve.variant not in need.variants):
+            return False
+        if need.sweep is None:
+            return True
+        same = [c for c in self.curves if (c.experiment, c.variant) == (curve.experiment, curve.variant)]
+        other = "N" if need.sweep == "M" else "M"
+        return getattr(curve, other) == max(getattr(c, other) for c in same)
+
+    def shown_curves(self, figure: Figure) -> list[Curve]:
+        return [curve for curve in self.curves if any(self.shows(need, curve) for need in figure.needs)]
+
+    def can_draw(self, figure: Figure) -> bool:
+        """A config without an experiment or a variant that a figure shows does not make that figure."""
+        return all(self._has(need) for need in figure.needs)
+
+    def _has(self, need: Need) -> bool:
+        variants = {curve.variant for curve in self.curves if self.shows(need, curve)}
+        return bool(variants) and variants >= set(need.variants or ())
+
+    def summaries_of_figure(self, label: str) -> list[str]:
+        return [curve_file(curve) for curve in self.shown_curves(self.figures[label])]
+
+    def costs_of_figure(self, label: str) -> list[str]:
+        figure = self.figures[label]
+        return [cost_file(curve) for curve in self.shown_curves(figure)] if figure.costs else []
+
+    # --- Claims and all -----------------------------------------------------------------------------------------
+
+    def costs_of_claims(self) -> list[str]:
+        """Every method of every experiment once, at its largest M and N, and what figures show.
+
+        Variants of a method cost the same, so only the variant that bears the method's own name is measured.
+        """
+        named = [curve for curve in self.curves if self.curve_run(curve).method == curve.variant]
+        largest = {(curve.experiment, curve.variant): cost_file(curve) for curve in sorted(named)}
+        shown = [path for label in self.figures for path in self.costs_of_figure(label)]
+        return list(dict.fromkeys([*largest.values(), *shown]))
+
+    def summaries(self) -> list[str]:
+        return [summary_file(experiment) for experiment in self.experiments]
+
+    def everything(self) -> list[str]:
+        """All that is promised: what was deleted is made again, be it a run."""
+        drawn = [path for label in self.figures for path in figure_files(label)]
+        trained = [run_file(name) for name in self.runs]
+        return [*trained, *map(curve_file, self.curves), *self.summaries(), *PAGES, *drawn]
+
+    # --- Targets ------------------------------------------------------------------------------------------------
+
+    def complaint(self, target: str) -> str | None:
+        """One line about a target that nothing makes, with the nearest name; nothing if the target is fine.
+
+        ``target`` is a path below results; other paths are not this plan's business.
+        """
+        known = {*self.everything(), *self.costs_of_claims(), *map(cost_file, self.curves), MNIST_FILE}
+        if not target.startswith("results/") or target in known:
+            return None
+        near = difflib.get_close_matches(target, known, n=1, cutoff=0.5)
+        return f"{target}: nothing in the config makes this file" + (f"; did you mean {near[0]}?" if near else "")
+
+
+def curve_of(wildcards) -> Curve:
+    """The curve that wildcards name."""
+    return Curve(wildcards.experiment, wildcards.variant, int(wildcards.M), int(wildcards.N))
