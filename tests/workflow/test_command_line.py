@@ -17,7 +17,7 @@ import pytest
 from cbo_pipeline import claims
 from cbo_pipeline.claims.evidence import Evidence
 from cbo_pipeline.cli import main as cli
-from cbo_pipeline.cli import progress
+from cbo_pipeline.cli import parser, progress
 from cbo_pipeline.config import load_config
 from cbo_pipeline.figures import FIGURES
 from cbo_pipeline.pages import claims as pages
@@ -51,9 +51,8 @@ def test_the_help_introduces_every_command(capsys):
     with pytest.raises(SystemExit) as stopped:
         cli.main(["--help"])
     said = capsys.readouterr().out
-    commands = {name for names in cli.GROUPS.values() for name in names}
-    for name, parser in next(
-        a for a in cli._parser()._actions if a.dest == "==SUPPRESS==" and a.choices
+    for name, command in next(
+        a for a in parser.build()._actions if a.dest == "==SUPPRESS==" and a.choices
     ).choices.items():
         assert name in commands
         assert re.search(rf"^  {name}\s+{re.escape(parser.description)}$", said, re.MULTILINE)

@@ -16,10 +16,14 @@ rule summarise_curve:
         runtime=10,
     params:
         code=PLAN.code_of_summary,
+        seeds=PLAN.seeds_of,  # not the files: thousands of them would not fit into a command
+        folder="results/runs/{experiment}/{variant}",
+        sizes="M{M}_N{N}",
     message:
         "summarise {wildcards.experiment}/{wildcards.variant}, M = {wildcards.M}, N = {wildcards.N}"
     shell:
-        "python -m cbo_pipeline summarise {input.runs:q} --output {output:q} 2> {log:q}"
+        "python -m cbo_pipeline summarise --seeds {params.seeds:q} --folder {params.folder:q} --sizes {params.sizes}"
+        " --output {output:q} 2> {log:q}"
 
 
 rule join_curves:

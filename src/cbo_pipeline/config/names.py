@@ -1,6 +1,10 @@
 """The names of runs and curves, which are also the paths of their files."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from cbo_pipeline.errors import UserError
 
 
 @dataclass(frozen=True, order=True)
@@ -57,3 +61,34 @@ class RunName:
     def place(self) -> str:
         """Where the config holds the settings of the run."""
         return f"experiments.{self.experiment}.methods.{self.variant}"
+
+
+def short_list(seeds: Iterable[int]) -> str:
+    """Seeds as a short text, so that a command can name thousands of them.
+
+    >>> short_list([0, 1, 2, 3, 7, 9, 10])
+    '0-3,7,9-10'
+    """
+    parts: list[list[int]] = []
+    for seed in sorted(seeds):
+        if parts and seed == parts[-1][1] + 1:
+            parts[-1][1] = seed
+        else:
+            parts.append([seed, seed])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
+
+
+def seeds_of(text: str) -> list[int]:
+    """The inverse of ``short_list``.
+
+    >>> seeds_of("0-3,7")
+    [0, 1, 2, 3, 7]
+    """
+    seeds: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
+        if not match:
+            raise UserError(f"--seeds {text}: write numbers and ranges, such as 0-99,120", code="seeds")
+        first, last = int(match[1]), int(match[2] or match[1])
+        seeds += range(first, last + 1)
+    return seeds

@@ -11,7 +11,7 @@ from cbo_pipeline.workflow.plan import Plan
 
 
 def plan_of(overlays: Iterable[str | Path], changes: dict) -> Plan:
-    """The plan of config.yaml with these files and changes laid over it; a mistake raises an error that names the key."""
+    """The plan of config.yaml with these files and changes laid over it; a mistake is an error that names the key."""
     config = loading.config_of_workflow(overlays, changes)
     check_config(config)
     return Plan(config)

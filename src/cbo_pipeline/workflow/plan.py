@@ -11,6 +11,7 @@ from typing import Any
 
 from cbo_pipeline import figures
 from cbo_pipeline.config import Curve, Run, RunName, memory, resolve, runs
+from cbo_pipeline.config.names import short_list
 from cbo_pipeline.figures import Figure, Need
 from cbo_pipeline.results import code
 
@@ -87,6 +88,10 @@ class Plan:
     def runs_of(self, curve: Curve) -> list[str]:
         """The files of a curve's runs."""
         return [run_file(name) for name in self._runs_of_curve.get(curve, ())]
+
+    def seeds_of(self, wildcards) -> str:
+        """The seeds of a curve, as a short list."""
+        return short_list(name.seed for name in self._runs_of_curve[curve_of(wildcards)])
 
     def code_of_run(self, wildcards) -> str:
         """The digest of the code that decides a run."""

@@ -1,0 +1,38 @@
+"""The command that gets data: ``fetch-mnist``."""
+
+import sys
+from pathlib import Path
+
+from cbo_pipeline.cli.commands.options import add_command
+
+PURPOSE = "by hand"
+
+
+def declare(commands) -> None:
+    what = "get the files of MNIST, check those that are there, and write what training reads"
+    command = add_command(commands, "fetch-mnist", what, _fetch_mnist)
+    command.add_argument(
+        "--data-dir",
+        type=Path,
+        metavar="DIR",
+        help="the files go to DIR/MNIST/raw (default: the environment variable CBO_DATA_DIR, or data)",
+    )
+    command.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        metavar="DIR",
+        help="folder that has the files, raw or as .gz (it is only read)",
+    )
+    command.add_argument("--output", type=Path, metavar="FILE", help="write what was checked, as md5sum does")
+
+
+def _fetch_mnist(options) -> int:
+    from cbo_pipeline.problems import _mnist_files as mnist_data
+
+    mnist_data.fetch(
+        options.data_dir or mnist_data.folder(), options.source, lambda text: print(text, file=sys.stderr)
+    )
+    if options.output:
+        mnist_data.write_manifest(options.output)
+    return 0

@@ -1,0 +1,51 @@
+"""Stages of the workflow that judge: ``check-barycentres`` and ``claims``."""
+
+import sys
+from pathlib import Path
+
+from cbo_pipeline.cli.commands.options import add_command, add_output
+
+PURPOSE = "stages of the workflow"
+
+
+def declare(commands) -> None:
+    add_output(
+        add_command(commands, "check-barycentres", "check Proposition 2 by numbers", _check_barycentres), "JSON"
+    )
+    what = "judge the claims of the paper by summaries, costs and checks"
+    command = add_command(commands, "claims", what, _claims)
+    command.add_argument("evidence", nargs="+", type=Path, help="summaries (.nc), costs and checks (.json)")
+    for name, content in (
+        ("json", "the verdicts as data"),
+        ("markdown", "the verdicts as a table"),
+        ("html", "the verdicts as a page"),
+        ("speed", "crossing, epochs to given risks and costs as data"),
+    ):
+        command.add_argument(f"--{name}", type=Path, metavar="FILE", help=content)
+
+
+def _check_barycentres(options) -> int:
+    from cbo_pipeline.claims import barycentres
+    from cbo_pipeline.results import checks
+
+    checks.write("barycentres", barycentres.check_barycentres(), options.output)
+    return 0
+
+
+def _claims(options) -> int:
+    from cbo_pipeline import claims
+    from cbo_pipeline.claims import files, speed
+    from cbo_pipeline.pages import claims as pages
+
+    evidence = files.read(options.evidence)
+    rows, measured = claims.judge_all(evidence), speed.speed(evidence)
+    if options.json:
+        pages.write_json(rows, options.json)
+    if options.speed:
+        pages.write_json(measured, options.speed)
+    if options.markdown:
+        pages.write_markdown(rows, measured, options.markdown)
+    if options.html:
+        pages.write_html(rows, measured, options.html)
+    print(pages.tally(rows), file=sys.stderr)
+    return 0

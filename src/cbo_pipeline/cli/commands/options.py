@@ -1,0 +1,92 @@
+"""Options that several commands share."""
+
+import argparse
+import warnings
+from pathlib import Path
+
+from cbo_pipeline.errors import ConfigError
+
+
+def add_command(commands, name: str, what: str, run, epilog: str | None = None) -> argparse.ArgumentParser:
+    """A command with its description and the function that runs it."""
+    command = commands.add_parser(name, description=what, epilog=epilog, allow_abbrev=False)
+    command.set_defaults(command=run)
+    return command
+
+
+def add_output(command: argparse.ArgumentParser, what: str) -> None:
+    command.add_argument("--output", required=True, type=Path, help=f"the {what} file to write")
+
+
+def add_config(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--config", action="append", default=[], metavar="FILE", help="settings laid over config.yaml"
+    )
+
+
+def add_run(command: argparse.ArgumentParser) -> None:
+    """The options that say which run is meant."""
+    command.add_argument("--experiment", help="experiment of the config, such as sine")
+    command.add_argument("--method", help="method or variant of that experiment, such as cbo or adam")
+    command.add_argument("--seed", type=int, default=0, help="seed of data, start, batches and noise (default 0)")
+    command.add_argument(
+        "--width", type=int, metavar="M", help="width M of the network (default: the config's first)"
+    )
+    command.add_argument("--particles", type=int, metavar="N", help="particles N (default: the config's first)")
+    add_config(command)
+    command.add_argument(
+        "--set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="KEY=VALUE",
+        help="other settings, such as epochs=10",
+    )
+    command.add_argument(
+        "--settings", metavar="JSON", help="the complete settings of the run, as the workflow gives them"
+    )
+
+
+def chosen_run(options):
+    """The run that the options name."""
+    from cbo_pipeline import config as settings
+
+    if options.settings is not None:
+        return settings.Run.from_json(options.settings)
+    if options.experiment is None or options.method is None:
+        raise ConfigError("--experiment and --method are needed, such as --experiment sine --method cbo")
+    config = settings.load_config(*options.config)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about experiments that are not asked for
+        settings.check_config(config)
+    if options.experiment in config["experiments"]:
+        settings.check_config({"experiments": {options.experiment: config["experiments"][options.experiment]}})
+    return settings.chosen_run(
+        config,
+        options.experiment,
+        options.method,
+        options.seed,
+        options.width,
+        options.particles,
+        _changes(options.set),
+    )
+
+
+def _changes(assignments) -> dict:
+    """The settings of --set by key; none is given twice."""
+    from cbo_pipeline.config.normalise import assignment
+
+    changes: dict = {}
+    for text in assignments:
+        key, value = assignment(text)
+        if key in changes:
+            raise ConfigError(f"--set {key}: given twice", code="twice", key=key)
+        changes[key] = value
+    return changes
+
+
+def seconds(text: str) -> float:
+    """A time that argparse refuses unless it is a number, zero or more."""
+    if not float(text) >= 0:
+        raise ValueError(text)
+    return float(text)

@@ -1,0 +1,59 @@
+"""Stages of the workflow from runs to figures: ``summarise``, ``join``, ``figure``."""
+
+from pathlib import Path
+
+from cbo_pipeline.cli.commands.options import add_command, add_output
+from cbo_pipeline.errors import UserError
+
+PURPOSE = "stages of the workflow"
+
+
+def declare(commands) -> None:
+    command = add_command(
+        commands, "summarise", "gather the runs of one curve: one variant at one M and N", _summarise
+    )
+    command.add_argument("runs", nargs="*", type=Path, help="runs that differ in their seed alone")
+    command.add_argument(
+        "--seeds",
+        metavar="LIST",
+        help="in place of the runs, where there are too many for a command: the seeds, such as 0-99,120, of FOLDER",
+    )
+    command.add_argument("--folder", type=Path, metavar="FOLDER", help="with --seeds: where the runs are")
+    command.add_argument("--sizes", metavar="M_N", help="with --seeds: the sizes in their names, such as M100_N200")
+    add_output(command, "NetCDF")
+    command = add_command(commands, "join", "join the curves of one experiment into one summary", _join)
+    command.add_argument("summaries", nargs="+", type=Path, help="summaries of single curves")
+    add_output(command, "NetCDF")
+    command = add_command(commands, "figure", "draw one figure", _figure)
+    command.add_argument("label", help="the figure's label, such as sine_training")
+    command.add_argument("summaries", nargs="*", type=Path, help="summaries of the curves that it shows")
+    command.add_argument(
+        "--costs", nargs="*", default=[], type=Path, help="costs of these curves, where it shows them"
+    )
+    command.add_argument("--output", required=True, nargs="+", type=Path, help="files to write (.pdf, .png)")
+
+
+def _summarise(options) -> int:
+    from cbo_pipeline.config.names import seeds_of
+    from cbo_pipeline.results import netcdf, summaries
+
+    by_seed = (options.seeds, options.folder, options.sizes)
+    if bool(options.runs) == (None not in by_seed) or (options.runs and any(by_seed)):
+        raise UserError("summarise: name the runs, or give --seeds, --folder and --sizes", code="which-runs")
+    paths = options.runs or [options.folder / f"{options.sizes}_seed{s}.nc" for s in seeds_of(options.seeds)]
+    netcdf.write(summaries.summarise_curve(paths), options.output)
+    return 0
+
+
+def _join(options) -> int:
+    from cbo_pipeline.results import netcdf, summaries
+
+    netcdf.write(summaries.join([summaries.read(path) for path in options.summaries]), options.output)
+    return 0
+
+
+def _figure(options) -> int:
+    from cbo_pipeline import figures
+
+    figures.draw(options.label, options.summaries, options.output, options.costs)
+    return 0

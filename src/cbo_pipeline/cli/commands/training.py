@@ -1,0 +1,91 @@
+"""Commands that train: ``train`` and ``cost``."""
+
+import shlex
+import sys
+from pathlib import Path
+
+from cbo_pipeline.cli.commands.options import add_command, add_output, add_run, chosen_run, seconds
+
+PURPOSE = "by hand"
+
+
+def declare(commands) -> None:
+    again = "Ctrl-C leaves a checkpoint, from which the same command continues to the same bytes."
+    command = add_command(commands, "train", "train one ensemble and store its trajectory", _train, epilog=again)
+    add_run(command)
+    add_output(command, "NetCDF")
+    command.add_argument(
+        "--checkpoint",
+        type=Path,
+        metavar="FILE",
+        help="where an interrupted run is kept (default: OUTPUT.checkpoint)",
+    )
+    command.add_argument(
+        "--checkpoint-seconds",
+        type=seconds,
+        default=60.0,
+        metavar="S",
+        help="time between checkpoints (default 60)",
+    )
+    command = add_command(commands, "cost", "measure memory and time of a run, on a few of its iterations", _cost)
+    add_run(command)
+    add_output(command, "JSON")
+    command.add_argument(
+        "--seconds", type=seconds, default=1.0, metavar="S", help="time to spend on iterations (default 1)"
+    )
+
+
+def _train(options) -> int:
+    from cbo_pipeline import files
+    from cbo_pipeline.cli import progress
+    from cbo_pipeline.config import memory
+    from cbo_pipeline.results import code, netcdf, runs
+    from cbo_pipeline.training import checkpoint
+
+    run = chosen_run(options)
+    memory.check(run, run.name.place)
+    kept = options.checkpoint or options.output.with_name(f"{options.output.name}.checkpoint")
+    files.check_writable(options.output)
+    checkpoint.refuse_output(kept, options.output)
+    # Now: a source that is edited later is not what runs here.
+    digest, fingerprint = code.run_digest(run.method, run.problem), code.fingerprint(run.method, run.problem)
+    training, remark = checkpoint.resume_or_start(run, kept, fingerprint)
+    if remark:
+        print(remark, file=sys.stderr)
+    done = training.iteration // training.batches_per_epoch
+    show = progress.Progress(str(run.name), training.history.epochs, done)
+    with checkpoint.Keeper(kept, options.checkpoint_seconds, fingerprint) as keeper:
+        for step in training.steps():
+            if step.ends_epoch:
+                show(step.epoch, training.history)
+            if keeper.stops(training):
+                then = "starts again" if keeper.failed else f"continues from {kept}"
+                print(f"\nstopped by {keeper.signal.name}; the same command {then}", file=sys.stderr)
+                return 128 + keeper.signal
+    netcdf.write(runs.dataset(run, training.history, digest), options.output)
+    checkpoint.remove(run, kept)
+    print(_result(run, training.history, options.output), file=sys.stderr)
+    if sys.stderr.isatty():
+        print(f"To look at it: cbo-pipeline show {shlex.quote(str(options.output))}", file=sys.stderr)
+    return 0
+
+
+def _result(run, history, output) -> str:
+    """What came out, in a line."""
+    import numpy as np
+
+    if history.diverged >= 0:
+        return f"{run.name}: no particle has a finite risk from epoch {history.diverged} on; recorded in {output}"
+    first, last = (float(np.median(history.records["risk"][e])) for e in (0, -1))
+    what = "median risk over the tasks" if history.tasks > 1 else "risk"
+    return (
+        f"{run.name}: {what} {first:.3e} at the start, {last:.3e} after {history.epochs} epochs; written to {output}"
+    )
+
+
+def _cost(options) -> int:
+    from cbo_pipeline.results import costs
+    from cbo_pipeline.training import cost
+
+    costs.write(cost.measure(chosen_run(options), options.seconds), options.output)
+    return 0

@@ -1,0 +1,56 @@
+"""The parser of the command line: every command is declared in ``commands``, beside the function that runs it."""
+
+import argparse
+import difflib
+import re
+
+import cbo_pipeline
+from cbo_pipeline.cli.commands import data, judging, looking, publishing, summarising, training
+
+DESCRIPTION = """\
+Reproduce "Mean-Field Model for Two-Layer Neural Networks Trained with Consensus-Based Optimization".
+
+The whole paper, or one figure of it, is made by Snakemake, in a checkout:
+  snakemake --cores 8                    everything
+  snakemake --cores 8 fig2               one figure
+A single run, and a look at it:
+  cbo-pipeline train --experiment sine --method cbo --seed 0 --output run.nc
+  cbo-pipeline show run.nc
+"""
+MODULES = (training, looking, data, summarising, judging, publishing)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that answers a mistake in one line, with what may have been meant."""
+
+    def error(self, message: str):
+        unknown = re.match(r"argument COMMAND: invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if unknown:
+            close = difflib.get_close_matches(unknown[1], re.findall(r"[a-z-]+", unknown[2]), 1)
+            message = f"no command {unknown[1]!r}" + (f"; did you mean {close[0]}?" if close else "")
+        message = message.replace("the following arguments are required: ", "missing: ")
+        self.exit(2, f"cbo-pipeline: {' '.join(message.split())} (see {self.prog} --help)\n")
+
+
+def build() -> Parser:
+    """The parser with all commands; its help lists them by what they are for."""
+    parser = Parser(
+        prog="cbo-pipeline",
+        usage="cbo-pipeline COMMAND [options]; cbo-pipeline COMMAND --help explains one",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {cbo_pipeline.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", prog="cbo-pipeline", help=argparse.SUPPRESS)
+    groups: dict[str, list[str]] = {}
+    for module in MODULES:
+        before = set(commands.choices)
+        module.declare(commands)
+        groups.setdefault(module.PURPOSE, []).extend(n for n in commands.choices if n not in before)
+    parser.epilog = "\n".join(
+        line
+        for purpose, names in groups.items()
+        for line in (f"{purpose}:", *(f"  {name:18} {commands.choices[name].description}" for name in names), "")
+    )
+    return parser
