@@ -24,7 +24,8 @@ def curve(experiment, name, risk, *, M, N, method=None, settings=None, **others)
     if "risk_task_final" in data:
         data = data.assign_coords(task=np.arange(1, data.sizes["task"] + 1))
     data = data.expand_dims(curve=[f"{name}_M{M}_N{N}"])
-    return data.assign_coords(method=("curve", [name]), M=("curve", [M]), N=("curve", [N]))
+    coordinates = {"variant": name, "method": method or name, "M": M, "N": N}
+    return data.assign_coords({key: ("curve", [value]) for key, value in coordinates.items()})
 
 
 def summary(*curves):
@@ -50,6 +51,6 @@ def settling(start, floor, epochs, seeds, *, half=20, noise=0.0, seed=0):
 
 def cost(experiment, method, M, N, *, iteration=1e-3, epoch=1e-2, state=10**6, peak=2 * 10**6):
     return {
-        "experiment": experiment, "method": method, "M": M, "N": N, "seconds_per_iteration": iteration,
-        "seconds_per_epoch": epoch, "state_bytes": state, "peak_bytes": peak,
+        "experiment": experiment, "variant": method, "method": method, "M": M, "N": N,
+        "seconds_per_iteration": iteration, "seconds_per_epoch": epoch, "state_bytes": state, "peak_bytes": peak,
     }  # fmt: skip

@@ -13,7 +13,8 @@ from cbo_pipeline.config import check_config, load_config, memory, resolve, runs
 from cbo_pipeline.config.keys import GRID_KEYS, run_keys
 from cbo_pipeline.config.schema import schema
 from cbo_pipeline.errors import ConfigError
-from cbo_pipeline.results import netcdf, runs, summaries
+from cbo_pipeline.results import netcdf, summaries
+from cbo_pipeline.results import runs as run_files
 from cbo_pipeline.results.summaries import summarise_curve
 from cbo_pipeline.training.loop import train
 from tiny import OVERLAY, environment, run_of
@@ -300,7 +301,7 @@ def run_all(config, folder) -> None:
     names = {(name.variant, name.M, name.N): name for name in runs(config)}
     for name in names.values():
         run = resolve(config, name)
-        netcdf.write(runs.dataset(run, train(run)), folder / "run.nc")
-        assert runs.run_of(runs.read(folder / "run.nc")) == run
+        netcdf.write(run_files.dataset(run, train(run)), folder / "run.nc")
+        assert run_files.run_of(run_files.read(folder / "run.nc")) == run
         netcdf.write(summarise_curve([folder / "run.nc"]), folder / "summary.nc")
         summaries.read(folder / "summary.nc")

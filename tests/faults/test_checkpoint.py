@@ -2,24 +2,26 @@
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import time
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cbo_pipeline.cli.main import main
-from cbo_pipeline.files import check_writable, whole_file
-from cbo_pipeline.results import code as sources
+from cbo_pipeline.errors import FileRefused
+from cbo_pipeline.files import check_writable, seal, whole_file
 from cbo_pipeline.results import netcdf, runs
 from cbo_pipeline.training import checkpoint
 from cbo_pipeline.training.checkpoint import Keeper, resume_or_start, save
 from cbo_pipeline.training.loop import Training
 from tiny import run_of
+
+HERE = "this code"  # the fingerprint that the tests give
 
 
 def stopped_after(run, iterations: int) -> Training:
@@ -36,7 +38,7 @@ def outcome(training: Training, path) -> bytes:
 def kept(tmp_path):
     """A checkpoint of CBO after three of its six iterations, and the run it belongs to."""
     run = run_of("cbo")
-    save(stopped_after(run, 3), tmp_path / "kept.npz")
+    save(stopped_after(run, 3), tmp_path / "kept.npz", HERE)
     return run, tmp_path / "kept.npz"
 
 
@@ -44,8 +46,8 @@ def kept(tmp_path):
 @pytest.mark.parametrize("iterations", [1, 2, 5])
 def test_a_run_that_goes_on_ends_with_the_same_bytes(tmp_path, method, iterations):
     run = run_of(method)
-    save(stopped_after(run, iterations), tmp_path / "kept.npz")
-    training, remark = resume_or_start(run, tmp_path / "kept.npz")
+    save(stopped_after(run, iterations), tmp_path / "kept.npz", HERE)
+    training, remark = resume_or_start(run, tmp_path / "kept.npz", HERE)
     assert "going on" in remark
     assert training.iteration == iterations
     whole = outcome(Training.start(run), tmp_path / "whole.nc")
@@ -53,70 +55,78 @@ def test_a_run_that_goes_on_ends_with_the_same_bytes(tmp_path, method, iteration
 
 
 def test_without_a_checkpoint_a_run_starts_quietly(tmp_path):
-    training, remark = resume_or_start(run_of(), tmp_path / "none.npz")
+    training, remark = resume_or_start(run_of(), tmp_path / "none.npz", HERE)
     assert (training.iteration, remark) == (0, "")
 
 
-def test_a_checkpoint_of_another_seed_or_other_settings_is_refused(kept):
-    _, path = kept
-    for other in (run_of(seed=1), run_of(epochs=4), run_of(sigma_squared=1.5), run_of("adam"), run_of(N=9)):
-        training, remark = resume_or_start(other, path)
-        assert training.iteration == 0
-        assert remark == f"checkpoint {path} belongs to other settings: starting afresh"
-
-
-def test_a_checkpoint_of_other_code_is_refused(kept, monkeypatch):
+@pytest.mark.parametrize("change", [{"seed": 1}, {"epochs": 4}, {"sigma_squared": 1.5}, {"method": "adam"}, {"N": 9}])
+def test_a_checkpoint_of_other_settings_is_set_aside_and_found_again(kept, tmp_path, change):
     run, path = kept
-    monkeypatch.setattr(checkpoint, "code_fingerprint", lambda method, problem: "another")
-    training, remark = resume_or_start(run, path)
+    aside = path.with_name("kept.npz.old1")
+    content = path.read_bytes()
+    training, remark = resume_or_start(run_of(**change), path, HERE)
     assert training.iteration == 0
-    assert "was written by other code: starting afresh" in remark
+    assert remark == f"checkpoint {path} belongs to other settings, kept as {aside}: starting afresh"
+    assert aside.read_bytes() == content
+    save(training, path, HERE)
+    checkpoint.remove(training.run, path)
+    assert list(tmp_path.iterdir()) == [aside]
+    training, remark = resume_or_start(run, path, HERE)
+    assert training.iteration == 3
+    assert str(aside) in remark
+    checkpoint.remove(run, path)
+    assert list(tmp_path.iterdir()) == []
 
 
-def fingerprint() -> str:
-    """That of CBO on the sine, from the files as they are now."""
-    return checkpoint.code_fingerprint.__wrapped__("cbo", "sine")
+def test_what_was_set_aside_is_never_written_over(kept, tmp_path):
+    _, path = kept
+    for seed in (1, 2, 3):
+        training, _ = resume_or_start(run_of(seed=seed), path, HERE)
+        save(training, path, HERE)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "kept.npz", "kept.npz.old1", "kept.npz.old2", "kept.npz.old3",
+    ]  # fmt: skip
+    assert resume_or_start(run_of(seed=1), path, HERE)[1].startswith(f"checkpoint {path} belongs to other settings")
 
 
-def test_the_fingerprint_follows_the_libraries(monkeypatch):
-    first = fingerprint()
-    monkeypatch.setattr(trajectory, "versions", lambda: {"numpy": "0.0"})
-    assert fingerprint() != first
+def test_a_checkpoint_of_other_code_is_refused(kept):
+    run, path = kept
+    training, remark = resume_or_start(run, path, "other code")
+    assert training.iteration == 0
+    assert remark == f"checkpoint {path} was written by other code: starting afresh"
 
 
-@pytest.mark.parametrize("path", ["methods/cbo.py", "methods/base.py", "problems/sine.py", "noise.py", "kernels.py"])
-def test_the_fingerprint_follows_what_decides_the_run(edited, path):
-    first = fingerprint()
-    edited(path)
-    assert fingerprint() != first
+@pytest.mark.parametrize("content", [b"once upon a time", b"experiments:\n  sine: {}\n", b"\x93NUMPY\x01\x00"])
+def test_a_file_that_is_no_checkpoint_is_left_alone(tmp_path, content):
+    path = tmp_path / "thesis.txt"
+    path.write_bytes(content)
+    with pytest.raises(FileRefused, match=r"thesis.txt: not a checkpoint"):
+        resume_or_start(run_of(), path, HERE)
+    checkpoint.remove(run_of(), path)
+    assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize("path", ["methods/adam.py", "problems/mnist.py", "figures/sine.py", "publish.py", "cli.py"])
-def test_other_files_may_change_while_a_run_is_interrupted(edited, path):
-    first = fingerprint()
-    edited(path)
-    assert fingerprint() == first
+def test_a_run_is_not_taken_for_a_checkpoint(tmp_path):
+    netcdf.write(runs.dataset(run_of(), Training.start(run_of()).finish()), tmp_path / "run.nc")
+    with pytest.raises(FileRefused, match="not a checkpoint"):
+        resume_or_start(run_of(), tmp_path / "run.nc", HERE)
 
 
-@pytest.fixture
-def edited(tmp_path, monkeypatch):
-    """A copy of the package, and what adds a line to one of its files."""
-    copy = shutil.copytree(sources.ROOT, tmp_path / "package", ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(sources, "ROOT", copy)
-
-    def edit(path: str) -> None:
-        with (copy / path).open("a", encoding="utf-8") as file:
-            file.write("# edited\n")
-
-    return edit
+def test_a_checkpoint_that_is_the_output_is_refused(tmp_path, capsys):
+    output = str(tmp_path / "run.nc")
+    link = tmp_path / "link.nc"
+    link.symlink_to(output)
+    for same in (output, str(link), f"{tmp_path}/../{tmp_path.name}/run.nc"):
+        arguments = ["train", "--settings", run_of().json, "--output", output, "--checkpoint", same]
+        assert main(arguments) == 2
+        assert "--checkpoint" in capsys.readouterr().err
+    assert not Path(output).exists()
 
 
 DAMAGE = {
     "empty": lambda content: b"",
     "cut in half": lambda content: content[: len(content) // 2],
     "without its end": lambda content: content[:-20],
-    "a text": lambda content: b"once upon a time",
-    "an array": lambda content: b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }",
     "bytes flipped": lambda content: content[:300] + bytes(b ^ 255 for b in content[300:340]) + content[340:],
 }
 
@@ -125,11 +135,12 @@ DAMAGE = {
 def test_a_damaged_checkpoint_is_refused(kept, tmp_path, damage):
     run, path = kept
     path.write_bytes(DAMAGE[damage](path.read_bytes()))
-    training, remark = resume_or_start(run, path)
+    training, remark = resume_or_start(run, path, HERE)
     assert training.iteration == 0
     assert remark.startswith(f"checkpoint {path} is damaged (")
     assert remark.endswith("starting afresh")
     assert "\n" not in remark
+    assert path.with_name("kept.npz.old1").exists()  # whose it was is not known
 
 
 def rewrite(path, change) -> None:
@@ -140,6 +151,7 @@ def rewrite(path, change) -> None:
     change(arrays, meta)
     with path.open("wb") as file:
         np.savez(file, meta=np.array(json.dumps(meta)), **arrays)
+    seal(path)
 
 
 FOREIGN = {
@@ -164,7 +176,7 @@ FOREIGN = {
 def test_a_checkpoint_laid_out_otherwise_is_refused(kept, change):
     run, path = kept
     rewrite(path, FOREIGN[change])
-    training, remark = resume_or_start(run, path)
+    training, remark = resume_or_start(run, path, HERE)
     assert training.iteration == 0
     assert "does not fit this run" in remark or "is incomplete" in remark
     assert remark.endswith("starting afresh")
@@ -173,7 +185,7 @@ def test_a_checkpoint_laid_out_otherwise_is_refused(kept, change):
 def test_a_refused_checkpoint_leaves_the_run_untouched(kept, tmp_path):
     run, path = kept
     rewrite(path, FOREIGN["an iteration beyond the end"])
-    training, _ = resume_or_start(run, path)
+    training, _ = resume_or_start(run, path, HERE)
     assert outcome(training, tmp_path / "a.nc") == outcome(Training.start(run), tmp_path / "b.nc")
 
 
@@ -190,7 +202,8 @@ def test_nothing_is_unpickled(kept):
         arrays = dict(file)
     with path.open("wb") as file:
         np.savez(file, **{**arrays, "state/particles/w": np.array([Evil()], dtype=object)})
-    training, remark = resume_or_start(run, path)
+    seal(path)
+    training, remark = resume_or_start(run, path, HERE)
     assert training.iteration == 0
     assert "is damaged" in remark
 
@@ -206,19 +219,19 @@ def test_a_checkpoint_holds_arrays_and_one_text(kept):
 def test_the_keeper_writes_now_and_then_and_stops_on_a_signal(tmp_path):
     run, path = run_of(epochs=50), tmp_path / "kept.npz"
     training = Training.start(run)
-    with Keeper(path, seconds=0.0) as keeper:
+    with Keeper(path, 0.0, HERE) as keeper:
         for _ in training.steps():
             if keeper.stops(training):
                 break
             if training.iteration == 10:
                 signal.raise_signal(signal.SIGTERM)
     assert keeper.signal == signal.SIGTERM
-    assert resume_or_start(run, path)[0].iteration == 11
+    assert resume_or_start(run, path, HERE)[0].iteration == 11
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 def test_a_keeper_that_is_not_due_writes_nothing(tmp_path):
-    with Keeper(tmp_path / "kept.npz", seconds=3600) as keeper:
+    with Keeper(tmp_path / "kept.npz", 3600, HERE) as keeper:
         training = Training.start(run_of())
         assert not any(keeper.stops(training) for _ in training.steps())
     assert list(tmp_path.iterdir()) == []
@@ -227,7 +240,7 @@ def test_a_keeper_that_is_not_due_writes_nothing(tmp_path):
 def test_where_no_checkpoint_can_be_written_the_run_goes_on(tmp_path, capfd):
     (tmp_path / "taken").write_text("a file, where a folder is needed")
     run = run_of()
-    with Keeper(tmp_path / "taken" / "kept.npz", seconds=0.0) as keeper:
+    with Keeper(tmp_path / "taken" / "kept.npz", 0.0, HERE) as keeper:
         training = Training.start(run)
         assert not any(keeper.stops(training) for _ in training.steps())
     said = capfd.readouterr().err.splitlines()

@@ -10,6 +10,7 @@ import pytest
 
 from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.errors import FileRefused
+from cbo_pipeline.results import costs
 from cbo_pipeline.training import cost
 from cbo_pipeline.training.loop import Training
 
@@ -35,7 +36,7 @@ def test_the_state_is_counted_in_closed_form(experiment, method, N, changes, exp
     run = run_of(experiment, method, 5, N, **changes)
     found = cost.measure(run, seconds=0.0)
     assert found["state_bytes"] == expected
-    assert (found["method"], found["base"], found["M"], found["N"]) == (method, run.method, 5, N)
+    assert (found["variant"], found["method"], found["M"], found["N"]) == (method, run.method, 5, N)
     assert 0 < found["seconds_per_iteration"] <= found["seconds_per_iteration_median"]
     assert found["seconds_per_epoch"] == pytest.approx(10 * found["seconds_per_iteration"])
     assert found["iterations"] >= cost.LEAST - 1  # all but the first
@@ -75,7 +76,7 @@ def test_separate_ensembles_take_more_memory_and_time(tmp_path):
         path = tmp_path / f"{method}.json"
         command = [sys.executable, "-m", "cbo_pipeline", "cost", "--settings", run.json, "--output", str(path)]
         subprocess.run([*command, "--seconds", "0"], check=True, timeout=100)
-        found[method] = cost.read(path)
+        found[method] = costs.read(path)
     shared, separate = found["shared_10"], found["separate_10"]
     assert separate["state_bytes"] == 10 * shared["state_bytes"] == 10 * 1000 * 3 * 300 * 4
     assert separate["peak_bytes"] > 4 * shared["peak_bytes"]
@@ -89,10 +90,13 @@ def test_a_damaged_cost_is_refused_by_name(tmp_path, content):
     path = tmp_path / "broken.json"
     path.write_text(content)
     with pytest.raises(FileRefused, match="broken"):
-        cost.read(path)
+        costs.read(path)
 
 
 def test_a_cost_is_plain_json(tmp_path):
     found = cost.measure(run_of("sine", "cbo", 5, 12), 0.0)
-    cost.write(found, tmp_path / "deep" / "cost.json")
-    assert json.loads((tmp_path / "deep" / "cost.json").read_text()) == cost.read(tmp_path / "deep" / "cost.json")
+    costs.write(found, tmp_path / "deep" / "cost.json")
+    content = json.loads((tmp_path / "deep" / "cost.json").read_text())
+    assert content == costs.read(tmp_path / "deep" / "cost.json")
+    assert set(found) == set(costs.KEYS)
+    assert set(content) - set(found) == {"kind", "contract", "code", "versions"}

@@ -7,7 +7,7 @@ from matplotlib import pyplot as plt
 from cbo_pipeline import figures
 from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.figures import mnist, style
-from cbo_pipeline.results import netcdf, runs, summaries
+from cbo_pipeline.results import netcdf, runs
 from cbo_pipeline.results import summaries as summarise
 from cbo_pipeline.training.loop import train
 
@@ -41,7 +41,7 @@ def summaries(tmp_path_factory, mnist_folder):
 @pytest.fixture
 def drawn(summaries):
     """Draw a figure in the style of the project, and close it at the end."""
-    data = {"mnist": summarise.join([summaries.read(path) for path in summaries.values()])}
+    data = {"mnist": summarise.join([summarise.read(path) for path in summaries.values()])}
     with style.applied():
         yield lambda function: function(data)
         plt.close("all")

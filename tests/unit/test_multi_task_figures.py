@@ -7,9 +7,9 @@ from matplotlib import pyplot as plt
 from cbo_pipeline import figures
 from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.figures import multi_task, style
+from cbo_pipeline.results import costs as cost_files
 from cbo_pipeline.results import netcdf, runs
 from cbo_pipeline.results import summaries as summarise
-from cbo_pipeline.training import cost
 from cbo_pipeline.training.loop import train
 
 CONFIG = load_config()
@@ -30,8 +30,14 @@ def summary(folder, experiment, method, seeds=2, **changes):
 def cost_of(folder, method, **measured):
     """A cost that is made up: what is drawn must be what is in the file."""
     run = resolve(CONFIG, RunName("multi_task_memory", method, 6, 12, 0), SMALL)
-    parts = {"experiment": "multi_task_memory", "method": method, "base": run.method, "M": 6, "N": 12}
-    cost.write({**parts, "settings": run.settings, **measured}, folder / f"{method}.json")
+    parts = {"experiment": "multi_task_memory", "variant": method, "method": run.method, "M": 6, "N": 12}
+    parts |= {
+        "problem": run.problem,
+        "iterations": 1,
+        "seconds_per_iteration": 1.0,
+        "seconds_per_iteration_median": 1.0,
+    }
+    cost_files.write({**parts, "settings": run.settings, **measured}, folder / f"{method}.json")
     return folder / f"{method}.json"
 
 
@@ -90,7 +96,7 @@ def test_memory_shows_the_costs_of_both_ways(tmp_path):
     ]
     data = summarise.join([netcdf.read(path) for path in summaries])
     with style.applied():
-        figure = multi_task.multi_task_memory({"multi_task_memory": data}, [cost.read(path) for path in costs])
+        figure = multi_task.multi_task_memory({"multi_task_memory": data}, [cost_files.read(path) for path in costs])
         state, peak, seconds, risk = figure.axes
         for axes, expected in ((state, (1000, 1001)), (peak, (5000, 5001)), (seconds, (0.01, 0.02))):
             np.testing.assert_array_equal(axes.lines[0].get_xdata(), (1, 5))
@@ -99,7 +105,7 @@ def test_memory_shows_the_costs_of_both_ways(tmp_path):
         shown = [container.lines[0].get_ydata() for container in risk.containers]
         for k, curve in enumerate(methods):
             one = data.isel(curve=k)
-            assert str(one["method"].values) == curve
+            assert str(one["variant"].values) == curve
             assert shown[k // 2][k % 2] == pytest.approx(float(one["risk"].mean("seed")[-1]))
         plt.close(figure)
     figures.draw("multi_task_memory", summaries, [tmp_path / "figure.png"], costs)

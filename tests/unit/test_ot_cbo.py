@@ -18,7 +18,8 @@ from cbo_pipeline.numerics.kernels.noise import Noise
 from cbo_pipeline.numerics.streams import Streams
 from cbo_pipeline.problems.multi_task import MultiTask
 from cbo_pipeline.problems.square import Square
-from cbo_pipeline.results import netcdf, runs
+from cbo_pipeline.results import netcdf
+from cbo_pipeline.results import runs as run_files
 from cbo_pipeline.training.loop import Training, train
 
 COMMON = {"dt": 0.1, "alpha": 30.0, "lambda_": 1.3, "sigma_squared": 1.2, "initial": "uniform", "initial_bound": 2.0}
@@ -172,8 +173,8 @@ def test_the_limit_on_the_rounds_is_warned_of_and_counted():
 
 def test_the_file_of_a_run_holds_every_record(tmp_path):
     run = run_of()
-    netcdf.write(runs.dataset(run, train(run)), tmp_path / "run.nc")
-    data = runs.read(tmp_path / "run.nc")
+    netcdf.write(run_files.dataset(run, train(run)), tmp_path / "run.nc")
+    data = run_files.read(tmp_path / "run.nc")
     for name in ("risk", "risk_min", "risk_median", "variance", "alpha", "sigma", "rounds", "unsettled"):
         assert data[name].dims == ("epoch",)
         assert np.isfinite(data[name]).all()

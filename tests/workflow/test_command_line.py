@@ -22,7 +22,7 @@ from cbo_pipeline.config import load_config
 from cbo_pipeline.figures import FIGURES
 from cbo_pipeline.pages import claims as pages
 from cbo_pipeline.pages import show
-from cbo_pipeline.results import netcdf, runs
+from cbo_pipeline.results import costs, netcdf, runs
 from cbo_pipeline.results import summaries as summarise
 from cbo_pipeline.training import cost
 from cbo_pipeline.training.loop import History, train
@@ -112,7 +112,7 @@ def test_verdicts_and_costs_are_shown_too(tmp_path, capsys):
     pages.write_json(claims.judge_all(Evidence()), tmp_path / "claims.json")
     said = printed(capsys, "show", tmp_path / "claims.json")
     assert all(claim.claim in said for claim in claims.CLAIMS)
-    cost.write(cost.measure(run_of(), 0.0), tmp_path / "cost.json")
+    costs.write(cost.measure(run_of(), 0.0), tmp_path / "cost.json")
     said = printed(capsys, "show", tmp_path / "cost.json")
     told = json.loads((tmp_path / "cost.json").read_text())
     assert f"{told['state_bytes'] / 1e6:.4g} MB kept" in said

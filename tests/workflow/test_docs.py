@@ -107,16 +107,17 @@ def test_every_variable_and_key_of_the_results_is_described(tmp_path):
     from cbo_pipeline import claims
     from cbo_pipeline.claims.evidence import Evidence
     from cbo_pipeline.results import summaries as summarise
-    from cbo_pipeline.training import cost
-    from tiny import run_of
+    from cbo_pipeline.results.contract import RUN_NAMES, SUMMARY_NAMES
+    from cbo_pipeline.results.costs import KEYS
 
     page = (ROOT / "docs/trajectories.md").read_text(encoding="utf-8")
     run, summary, others = re.split(r"^## (?:A summary|Costs.*)$", page, flags=re.MULTILINE)
-    assert set(trajectory.LONG_NAMES) - {"epoch", "snapshot"} <= set(re.findall(r"`(\w+)`", run))
+    assert set(RUN_NAMES) <= set(re.findall(r"`(\w+)`", run))
+    assert set(SUMMARY_NAMES) <= set(re.findall(r"`(\w+)`", summary))
     assert set(summarise.SERIES) <= set(re.findall(r"`(\w+)`", summary))
     assert all(name in summary for name in summarise.STATISTICS)
     named = set(re.findall(r"`(\w+)`", others))
-    assert set(cost.measure(run_of(), 0.0)) <= named
+    assert {*KEYS, "code", "versions", "contract", "kind"} <= named
     assert set(claims.judge_all(Evidence())[0]) <= named
 
 

@@ -36,24 +36,24 @@ def kept(tmp_path: Path) -> Path:
 def other_code(tmp_path, monkeypatch):
     path = kept(tmp_path)
     monkeypatch.setattr(checkpoint, "code_fingerprint", lambda method, problem: "other")
-    return checkpoint.resume_or_start(run_of(), path)[1]
+    return checkpoint.resume_or_start(run_of(), path, "")[1]
 
 
 def damaged(tmp_path, monkeypatch):
     path = kept(tmp_path)
     path.write_bytes(path.read_bytes()[:100])
-    return checkpoint.resume_or_start(run_of(), path)[1]
+    return checkpoint.resume_or_start(run_of(), path, "")[1]
 
 
 def no_checkpoint(tmp_path, monkeypatch):
     (tmp_path / "folder").mkdir()
-    checkpoint.Keeper(tmp_path / "folder", 0.0)(Training.start(run_of()))
+    checkpoint.Keeper(tmp_path / "folder", 0.0, "").stops(Training.start(run_of()))
 
 
 def other_contract(tmp_path, monkeypatch):
     run = run_of()
     with monkeypatch.context() as before:
-        before.setattr(trajectory, "CONTRACT", 0)
+        before.setattr(netcdf, "CONTRACT", 1)
         netcdf.write(runs.dataset(run, train(run)), tmp_path / "run.nc")
     netcdf.read(tmp_path / "run.nc")
 

@@ -43,8 +43,8 @@ COMMON = {
     "creator_type": "group",
 }
 
-# The long name and the unit of every variable and coordinate.
-LONG_NAMES = {
+# The long name and the unit of every variable and coordinate of a run.
+RUN_NAMES = {
     "risk": ("empirical risk of the reported network on the whole training set", "1"),
     "risk_smallest": ("smallest risk of the epochs since the stored one before", "1"),
     "risk_largest": ("largest risk of the epochs since the stored one before", "1"),
@@ -78,6 +78,9 @@ LONG_NAMES = {
     "feature": ("feature of the input, from 1", "1"),
     "output": ("output of the network, from 1", "1"),
     "task": ("task, from 1", "1"),
+}
+# Those that only summaries have.
+SUMMARY_NAMES = {
     "curve": ("name of the curve: a variant at one M and N", "1"),
     "variant": ("variant of the method: a named set of settings", "1"),
     "method": ("method", "1"),
@@ -114,6 +117,7 @@ LONG_NAMES = {
     "minimiser_kink": ("kink of the minimiser of each task", "1"),
     "minimiser_slope": ("slope of the minimiser of each task", "1"),
 }
+LONG_NAMES = RUN_NAMES | SUMMARY_NAMES
 
 
 def stamp(data: "xr.Dataset", kind: str, name: str, code: str, **more) -> "xr.Dataset":

@@ -1,0 +1,65 @@
+"""Digests of code that were shown to give the same numbers: results/adopted.json.
+
+A refactoring changes the digest of the code and no number. ``adopt`` remakes a run of each curve, compares every number,
+and only then enters the old and the new digest here, by curve. Files of results are never rewritten. Whoever compares
+digests compares their representatives (``effective_digest``): those of adopted digests are equal.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cbo_pipeline.errors import FileRefused
+from cbo_pipeline.files import whole_file
+
+FILE = "adopted.json"
+Ledger = tuple[Mapping[str, Any], ...]
+KEYS = ("curve", "old", "new", "run", "epochs", "numbers")
+
+
+def read(folder: str | Path) -> Ledger:
+    """The entries of the ledger in a folder of results, the oldest first; none if there is no ledger."""
+    path = Path(folder, FILE)
+    if not path.exists():
+        return ()
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FileRefused(f"{path}: cannot be read ({error.strerror or error})") from None
+    except (ValueError, RecursionError):
+        raise FileRefused(f"{path}: not valid JSON; restore it, or delete it and adopt again") from None
+    if not isinstance(entries, list) or not all(isinstance(e, dict) and set(KEYS) <= set(e) for e in entries):
+        raise FileRefused(f"{path}: not a ledger of adopted code; restore it, or delete it and adopt again")
+    return tuple(entries)
+
+
+def add(folder: str | Path, entries: Sequence[Mapping[str, Any]]) -> None:
+    """Append entries to the ledger in a folder of results."""
+    with whole_file(Path(folder, FILE)) as partial:
+        content = [*read(folder), *entries]
+        partial.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def effective_digest(curve: str, digest: str, ledger: Ledger) -> str:
+    """The representative of a digest: the oldest one that the ledger joins to it for this curve.
+
+    The workflow takes it as a parameter of its rule, so that code which was adopted reruns nothing.
+
+    >>> ledger = ({"curve": "sine/cbo/M5_N8", "old": {"code": "a"}, "new": {"code": "b"}},)
+    >>> effective_digest("sine/cbo/M5_N8", "b", ledger), effective_digest("sine/adam/M5_N1", "b", ledger)
+    ('a', 'b')
+    """
+    for entry in reversed(ledger):
+        if entry["curve"] == curve and entry["new"]["code"] == digest:
+            digest = entry["old"]["code"]
+    return digest
+
+
+def same_versions(curve: str, stored: Mapping[str, str], now: Mapping[str, str], ledger: Ledger) -> bool:
+    """Whether two sets of versions are equal, or were shown to give the same numbers for this curve."""
+    known = [dict(stored)]
+    for entry in ledger:
+        if entry["curve"] == curve and entry["old"]["versions"] in known:
+            known.append(entry["new"]["versions"])
+    return dict(now) in known
