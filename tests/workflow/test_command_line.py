@@ -54,9 +54,8 @@ def test_the_help_introduces_every_command(capsys):
     for name, command in next(
         a for a in parser.build()._actions if a.dest == "==SUPPRESS==" and a.choices
     ).choices.items():
-        assert name in commands
-        assert re.search(rf"^  {name}\s+{re.escape(parser.description)}$", said, re.MULTILINE)
-        assert all(a.help for a in parser._actions), f"an option of {name} has no help"
+        assert re.search(rf"^  {name}\s+{re.escape(command.description)}$", said, re.MULTILINE)
+        assert all(a.help for a in command._actions), f"an option of {name} has no help"
     assert stopped.value.code == 0
     assert max(map(len, said.splitlines())) <= 105
 
