@@ -1,46 +1,77 @@
 # What a newcomer types. Every target sets up what it needs, and does nothing when there is nothing to do.
-#   make setup    the environment in .venv, which all others make too
-#   make demo     the whole reproduction, small, in minutes: figures in demo/results/figures
-#   make paper    the whole reproduction at the paper's scale
-#   make report   one HTML page of the demo (make report OF=paper: of the paper)
-#   make quick    the unit tests, in a minute
-#   make test     lint and all tests
-#   make faults   kill, fill, cut and break things; count what survives
-#   make bench    how fast it is, against the peers
-#   make publish  docs/reproduction, and the part of README.md on it, from results/
+#   make figures   all figures, verdicts and the page from the published results, without training: published/index.html
+#   make demo      the whole reproduction, small, in minutes: demo/results/index.html
+#   make paper     the whole reproduction at the paper's scale: results/index.html
+#   make certain   ... with many seeds, on which the published verdicts rest
+#   make readings  ... with the other readings of the paper
+#   make horizon   ... with MNIST over thousands of epochs (some ten core hours)
+#   make report    Snakemake's report of the demo (make report OF=paper: of the paper)
+#   make verify    do the results in results/ still fit the code and the config?
+#   make publish   docs/reproduction, and the part of README.md on it, from results/
+#   make setup     the environment in .venv, which all others make too
+#   make quick     the unit tests, in a minute
+#   make test      lint and all tests
+#   make faults    kill, fill, cut and break things; count what survives
+#   make bench     how fast it is, against the peers
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(CURDIR)/$(VENV)/bin
 CORES ?= all
 
-.PHONY: setup demo paper report test quick lint faults bench publish rulegraph clean help
+.PHONY: setup figures demo paper certain readings horizon report verify publish quick test lint faults bench rulegraph clean help
 .DEFAULT_GOAL := help
 
 help:
-	@sed -n '2,10s/^# *//p' Makefile
+	@sed -n '2,15s/^# *//p' Makefile
 
-# One stamp a set of packages: set-up runs again only when what is to be installed changes.
+# One stamp for each set of packages: set-up runs again only when what is to be installed changes, or when the folder was
+# moved, since the programs of an environment name the folder in which it was made.
+ifneq ($(shell cat "$(VENV)/.place" 2> /dev/null),$(CURDIR))
+.PHONY: $(VENV)/.workflow
+endif
+PIP := "$(BIN)/python" -m pip install --quiet --disable-pip-version-check -c requirements.lock
+
 $(VENV)/.workflow: pyproject.toml requirements.lock
-	test -x "$(BIN)/python" || $(PYTHON) -m venv "$(VENV)"
-	"$(BIN)/python" -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[workflow]"
-	touch $@
+	@if [ -e "$(VENV)" ] && [ "$$(cat "$(VENV)/.place" 2> /dev/null)" != "$(CURDIR)" ]; then \
+	    echo "The environment in $(VENV) was made elsewhere or not finished: it is made anew."; rm -rf "$(VENV)"; fi
+	@test -x "$(BIN)/python" || $(PYTHON) -m venv "$(VENV)"
+	@echo "Installing the packages of requirements.lock into $(VENV): torch, snakemake, numba, xarray and others, about 1 GB"
+	@echo "(more where pip chooses a torch with CUDA). This takes one to three minutes and prints nothing meanwhile ..."
+	@$(PIP) -e ".[workflow]"
+	@echo "$(CURDIR)" > "$(VENV)/.place"
+	@touch $@
 
 $(VENV)/.dev: $(VENV)/.workflow
-	"$(BIN)/python" -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[dev]"
-	touch $@
+	@echo "Installing what the tests need: pytest, ruff, scikit-learn and others, about 150 MB ..."
+	@$(PIP) -e ".[dev]"
+	@touch $@
 
 setup: $(VENV)/.workflow
 
-# The demo and the paper share one copy of MNIST.
-demo paper: export CBO_DATA_DIR := $(or $(CBO_DATA_DIR),$(CURDIR)/data)
+SNAKEMAKE := "$(BIN)/snakemake" --cores $(CORES) --rerun-incomplete
+# All of them share one copy of MNIST.
+demo paper certain readings horizon: export CBO_DATA_DIR := $(or $(CBO_DATA_DIR),$(CURDIR)/data)
+
+figures: $(VENV)/.workflow
+	"$(BIN)/cbo-pipeline" redraw docs/reproduction --output published
+	@echo "Open published/index.html"
 
 demo: $(VENV)/.workflow
 	mkdir -p demo
-	"$(BIN)/snakemake" --cores $(CORES) --directory demo --configfile workflow/demo.yaml --rerun-incomplete
-	@echo "The figures are in demo/results/figures:" && ls demo/results/figures/*.png
+	$(SNAKEMAKE) --directory demo --configfile workflow/demo.yaml
+	@echo "Open demo/results/index.html; the figures are in demo/results/figures"
 
 paper: $(VENV)/.workflow
-	"$(BIN)/snakemake" --cores $(CORES) --rerun-incomplete
+	$(SNAKEMAKE)
+
+certain: $(VENV)/.workflow
+	$(SNAKEMAKE) --configfile workflow/many_seeds.yaml
+
+readings: $(VENV)/.workflow
+	$(SNAKEMAKE) readings --configfile workflow/many_seeds.yaml
+
+horizon: $(VENV)/.workflow
+	$(SNAKEMAKE) --configfile workflow/many_seeds.yaml workflow/horizon.yaml
 
 # What the report is of, how Snakemake is told, and where it goes.
 OF ?= demo
@@ -52,6 +83,9 @@ report: $(OF)
 	"$(BIN)/snakemake" $(RUN_$(OF)) --report "$(REPORT_$(OF))"
 	@echo "The report is in $(REPORT_$(OF))"
 
+verify: $(VENV)/.workflow
+	"$(BIN)/cbo-pipeline" verify results
+
 lint: $(VENV)/.dev
 	"$(BIN)/ruff" check .
 	"$(BIN)/ruff" format --check .
@@ -59,7 +93,7 @@ lint: $(VENV)/.dev
 	"$(BIN)/snakemake" --lint
 	"$(BIN)/lint-imports"
 
-# The loop of a developer: one process, no network, no Snakemake, about a minute.
+# The loop of a developer: one process, no network, no Snakemake.
 quick: $(VENV)/.dev
 	"$(BIN)/python" -m pytest
 
@@ -72,7 +106,7 @@ faults: $(VENV)/.dev
 
 bench:
 	test -x .bench-venv/bin/python || $(PYTHON) -m venv .bench-venv
-	.bench-venv/bin/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[workflow]" pot cbx==1.0.4
+	.bench-venv/bin/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[workflow]" cbx==1.0.4
 	.bench-venv/bin/python benchmarks/run.py $(ONLY)
 
 publish: $(VENV)/.workflow
@@ -83,4 +117,4 @@ rulegraph: $(VENV)/.workflow
 	"$(BIN)/python" docs/rulegraph.py
 
 clean:
-	rm -rf demo results/* .snakemake
+	rm -rf demo published results/* .snakemake
