@@ -13,7 +13,7 @@ from cbo_pipeline.methods._weighted import WeightedMethod, risks_in
 from cbo_pipeline.methods.base import Clock, State, View, best_particles
 from cbo_pipeline.numerics import transport
 from cbo_pipeline.numerics.consensus import gibbs_weights
-from cbo_pipeline.numerics.network import Networks
+from cbo_pipeline.numerics.network import atoms, of_atoms, size
 from cbo_pipeline.numerics.schedules import falling
 from cbo_pipeline.numerics.steps import transport_step
 
@@ -64,13 +64,13 @@ class BarycentreMethod(WeightedMethod):
             to[task == p], squared[task == p] = transport.match(x[task == p], support)
         unsettled = sum(not each.settled for each in found)
         if unsettled:
-            # Python shows the same warning once: one line in the log, not one an iteration.
+            # Python shows the same warning once: one line in the log, not one per iteration.
             warnings.warn(
                 f"the barycentre was still moving after barycentre_rounds = {self.barycentre_rounds} rounds; the"
                 " record `unsettled` counts how often",
                 stacklevel=2,
             )
-        consensus = networks(supports, particles)
+        consensus = of_atoms(supports, particles)
         return View(
             risks,
             consensus,
@@ -83,7 +83,7 @@ class BarycentreMethod(WeightedMethod):
     def move(self, state, view, clock, noise) -> State:
         """Eqs. (eq:OT_discrete_w) to (eq:OT_discrete_c), for every atom of every particle."""
         particles, y, matching = state["particles"], view.consensus, view.carried
-        task = in_blocks(len(particles["w"]), len(y["w"]))
+        task = in_blocks(size(particles), size(y))
         diffusion = self.sigma_at(clock) * sqrt(self.dt)
         transport_step(particles, y, task, matching.to, noise, self.lambda_ * self.dt, diffusion)
         state["count"]["unsettled"][...] = view.extra["unsettled"]
@@ -115,15 +115,3 @@ class BarycentreMethod(WeightedMethod):
     @final
     def parameters(self, clock) -> dict[str, float]:
         return {"alpha": self.alpha_at(clock), "sigma": self.sigma_at(clock)}
-
-
-def atoms(particles: Networks) -> np.ndarray:
-    """The atoms (w, b, c) of every network, Eq. (eq:empirical_measures_experiment): (N, M, d + 1 + O)."""
-    return np.concatenate([particles["w"], particles["b"][:, :, None], particles["c"]], axis=2)
-
-
-def networks(points: np.ndarray, like: Networks) -> Networks:
-    """The inverse of ``atoms``, with the features and outputs of the networks ``like``."""
-    d = like["w"].shape[2]
-    parts = {"w": points[:, :, :d], "b": points[:, :, d], "c": points[:, :, d + 1 :]}
-    return {name: np.ascontiguousarray(parts[name]) for name in like}

@@ -62,7 +62,7 @@ class ConsensusMethod(WeightedMethod):
 
     @final
     def consensus(self, particles, risks: np.ndarray, clock: Clock, weighed: np.ndarray | None = None) -> View:
-        """The view of particles whose risks are known. ``weighed`` are the risks that decide the weights, if others."""
+        """The view of particles whose risks are known; ``weighed`` are those that decide the weights, if others."""
         by = risks if weighed is None else weighed
         V = consensus_point(by, self.alpha_at(clock), particles, self.mean_form)
         return View(risks, V, V if self.reported == "consensus" else best_particles(particles, by))

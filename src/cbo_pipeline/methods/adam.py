@@ -14,7 +14,7 @@ from cbo_pipeline.numerics.steps import adam_rates, adam_step
 @final
 @dataclass(frozen=True)
 class Adam(Method):
-    """Adam, Eqs. (eq:adam_moments) and (eq:adam_moments_normal), with learning rate dt, as torch.optim.Adam has it."""
+    """Eqs. (eq:adam_moments) and (eq:adam_moments_normal) with learning rate dt: the steps of torch.optim.Adam."""
 
     dt: float
     initial: str

@@ -20,10 +20,10 @@ State = dict[str, Networks]  # "particles", and what else a method carries from 
 
 
 class Clock(NamedTuple):
-    """Where training stands; both count from 0.
+    """Where training stands; epochs and iterations count from 0.
 
-    Where ``all_risks`` is false nobody asks for the risk of every particle, and a method may let the problem leave out
-    those that could not have any weight.
+    Where ``all_risks`` is false the loop does not need the risk of every particle, and a method may ask the problem
+    to leave out those that cannot have any weight.
     """
 
     epoch: int

@@ -9,7 +9,7 @@ from cbo_pipeline.methods._barycentre import BarycentreMethod
 @final
 @dataclass(frozen=True)
 class OTCBO(BarycentreMethod):
-    """Particles move along optimal transport maps to their weighted barycentre, Eqs. (eq:OT_discrete_w) and following."""
+    """Particles move along optimal transport maps to their weighted barycentre, Eqs. (eq:OT_discrete_w) ff."""
 
     @classmethod
     def check(cls, settings, M, N):

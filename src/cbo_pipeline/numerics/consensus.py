@@ -51,9 +51,10 @@ def consensus_point(risks: np.ndarray, alpha: float, networks: Networks, form: s
 def weighted_mean(weights: np.ndarray, networks: Networks, form: str = SUM) -> Networks:
     """V = sum_n beta_n theta_n for the weights (P, N): P networks. ``form`` says how the sum is computed:
 
-    ``sum``: the line (beta[:, None] * theta).sum(0) of PyTorch, weights, products and sums rounded to the type of
-    the particles; ``quotient``: the same sum of unnormalised weights, divided by the sum of these; ``float64_sum``: in
-    double precision, rounded at the end; ``matrix_product``: beta @ theta, in an order that the library chooses.
+        sum              the line (beta[:, None] * theta).sum(0) of PyTorch: everything in the particles' type
+        quotient         the same sum of unnormalised weights, divided by the sum of these
+        float64_sum      in double precision, rounded at the end
+        matrix_product   beta @ theta, in an order that the library chooses
 
     Particles of weight zero are left out, so that one that has run off to infinity does no harm. In double
     precision, particles that agree to the last bit would have exactly their common value as consensus point and never

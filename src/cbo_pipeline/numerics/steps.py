@@ -1,8 +1,9 @@
 """One step of an ensemble, in place: Adam's, CBO's, their hybrid's, and that along transport maps.
 
-Each is written twice: as plain lines, for tensors on a device, and compiled, for numpy arrays
-(``kernels.steps``). Both round every operation to the type of the particles, from left to right, so that on a CPU they
-agree to the last bit. In single precision this order matters (docs/reproduction.md), so it is a setting:
+Each is written twice: as plain lines, for tensors on a device, and compiled, for numpy arrays (``kernels.steps``).
+Both round every operation to the type of the particles, from left to right, so that on a CPU they agree to the last
+bit (but for torch's square root, which is not always the nearest number). In single precision this order matters
+(docs/reproduction.md), so it is a setting:
 
     separate_terms   theta - lambda dt d + sigma sqrt(dt) d xi      with d = theta - V
     one_factor       theta + d (sigma sqrt(dt) xi - lambda dt)

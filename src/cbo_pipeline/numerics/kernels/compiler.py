@@ -50,8 +50,8 @@ def digest() -> str:
 def home() -> Path:
     """The directory of the compiled code that belongs to the present sources."""
     told = os.environ.get("NUMBA_CACHE_DIR")
-    user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(told or os.path.join(user, "cbo_pipeline")) / f"cbo_pipeline_{digest()}"
+    user = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    return (Path(told) if told else user / "cbo_pipeline") / f"cbo_pipeline_{digest()}"
 
 
 def sets(folder: Path) -> list[int]:
@@ -128,7 +128,7 @@ class Workshop:
                     for path in index.parent.glob(f"{index.stem}.*nb?"):
                         (offered / name).with_name(path.name).unlink(missing_ok=True)
                         _link(path, (offered / name).with_name(path.name))
-            os.rename(offered, following)
+            offered.rename(following)
             return True
         except OSError:
             if not following.exists():

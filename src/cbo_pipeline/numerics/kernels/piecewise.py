@@ -6,8 +6,8 @@ add each neuron's slope and offset at its kink and to take one running sum: O(M 
 M neurons on S points instead of O(M S), exact to rounding. The same kinks give the gradient of the squared
 loss from running sums of the residuals.
 
-Shapes: ``w``, ``b``, ``c`` are (N, M), the outer biases ``a`` (N,), zero where a network has none; ``x`` and ``y`` are
-(S,), sorted by x. ``scale`` is the factor before the sum over the neurons, 1/M in the paper. Parameters may be
+Shapes: ``w``, ``b``, ``c`` are (N, M), the outer biases ``a`` (N,), zero where networks have none; ``x`` and ``y``
+are (S,), sorted by x. ``scale`` is the factor before the sum over the neurons, 1/M in the paper. Parameters may be
 float32; all sums are float64.
 """
 

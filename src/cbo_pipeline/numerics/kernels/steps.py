@@ -11,7 +11,7 @@ Scalars have the type of the particles. ``iteration``, ``layer`` and ``key`` cho
 import numpy as np
 
 from cbo_pipeline.numerics.kernels.compiler import kernel
-from cbo_pipeline.numerics.kernels.noise import CHUNK, LANES, normals_of_chunk
+from cbo_pipeline.numerics.kernels.noise import CHUNK, chunk_space, normals_of_chunk
 
 
 @kernel(nogil=True)
@@ -19,11 +19,11 @@ def cbo(theta, V, task, drift, diffusion, one_factor, iteration, layer, key):
     """Eq. (cbo:sde), with one consensus point per task, Eq. (eq:multi_task_cbo)."""
     N, D = theta.shape
     flat = theta.reshape(N * D)
-    words, normals, floats = np.empty((4, LANES), np.uint32), np.empty((4, LANES), np.float32), np.empty(LANES, np.float32)
-    xi = normals.reshape(CHUNK)
+    space = chunk_space()
+    xi = space[2].reshape(CHUNK)
     n, d = 0, 0
     for first in range(0, N * D, CHUNK):
-        normals_of_chunk(first // CHUNK, iteration, layer, key, words, floats, normals)
+        normals_of_chunk(first // CHUNK, iteration, layer, key, space)
         at, stop = first, min(first + CHUNK, N * D)
         while at < stop:
             length = min(D - d, stop - at)
@@ -56,11 +56,11 @@ def hybrid(theta, s, r, g, V, drift, diffusion, one_factor, share, rates, iterat
     N, D = theta.shape
     flat, first_moment, second_moment = theta.reshape(N * D), s.reshape(N * D), r.reshape(N * D)
     gradient = g.reshape(N * D)
-    words, normals, floats = np.empty((4, LANES), np.uint32), np.empty((4, LANES), np.float32), np.empty(LANES, np.float32)
-    xi = normals.reshape(CHUNK)
+    space = chunk_space()
+    xi = space[2].reshape(CHUNK)
     d = 0
     for first in range(0, N * D, CHUNK):
-        normals_of_chunk(first // CHUNK, iteration, layer, key, words, floats, normals)
+        normals_of_chunk(first // CHUNK, iteration, layer, key, space)
         at, stop = first, min(first + CHUNK, N * D)
         while at < stop:
             length = min(D - d, stop - at)
@@ -89,7 +89,7 @@ def _hybrid(x, s, r, g, v, xi, drift, diffusion, one_factor, share, rates):
 
 @kernel(nogil=True)
 def adam(theta, s, r, g, rates):
-    """Section 3.2: ``rates`` are (dt, beta1, 1 - beta1, beta2, 1 - beta2, 1 - beta1^k, 1 - beta2^k, delta) in step k."""
+    """Section 3.2, with the ``rates`` of the step (``cbo_pipeline.numerics.steps.Rates``)."""
     size = theta.size
     x, first, second, gradient = theta.reshape(size), s.reshape(size), r.reshape(size), g.reshape(size)
     for i in range(size):
@@ -107,13 +107,13 @@ def _adam(s, r, g, i, rates):
 
 @kernel(nogil=True)
 def transport(theta, y, task, to, drift, diffusion, iteration, layer, key):
-    """Eqs. (eq:OT_discrete_w) to (eq:OT_discrete_c): atom i of particle n moves to the atom to[n, i] of its barycentre.
+    """Eqs. (eq:OT_discrete_w) to (eq:OT_discrete_c), for all atoms; ``theta`` is (N, M, K), ``y`` is (P, M, K).
 
-    ``theta`` is (N, M, K), K numbers per atom; ``y`` is (P, M, K).
+    Atom i of particle n moves to the atom to[n, i] of its barycentre y[task[n]].
     """
     N, M, K = theta.shape
-    words, normals, floats = np.empty((4, LANES), np.uint32), np.empty((4, LANES), np.float32), np.empty(LANES, np.float32)
-    xi = normals.reshape(CHUNK)
+    space = chunk_space()
+    xi = space[2].reshape(CHUNK)
     position = 0
     for n in range(N):
         target = y[task[n]]
@@ -121,7 +121,7 @@ def transport(theta, y, task, to, drift, diffusion, iteration, layer, key):
             goal = target[to[n, i]]
             for k in range(K):
                 if position % CHUNK == 0:
-                    normals_of_chunk(position // CHUNK, iteration, layer, key, words, floats, normals)
+                    normals_of_chunk(position // CHUNK, iteration, layer, key, space)
                 x = theta[n, i, k]
                 theta[n, i, k] = (x - drift * (x - goal[k])) + diffusion * xi[position % CHUNK]
                 position += 1

@@ -1,10 +1,10 @@
 """Weighted sums of the rows of a matrix, every operation rounded as PyTorch rounds it.
 
 In single precision the order of the additions decides the last bits, and the last bits decide how CBO ends
-(docs/reproduction.md). ``torch.sum`` over the first dimension adds on four levels: groups of ``step`` rows, groups of
-such groups, and so on. (So it does for columns in blocks of 32 or 64. What is left over at the end of a row it adds in an
-order that depends on the processor; here all columns are added alike.) A row of weight zero adds nothing, so it is
-skipped; the others keep their places in the groups.
+(docs/reproduction.md). ``torch.sum`` over the first dimension adds on four levels: groups of rows, groups of such
+groups, and so on. (So it does for columns in blocks of 32 or 64. What is left over at the end of a row it adds in
+an order that depends on the processor; here all columns are added alike.) A row of weight zero adds nothing, so it
+is skipped; the others keep their places in the groups.
 """
 
 import numpy as np
@@ -33,18 +33,18 @@ def heavy(weights):
 
 @kernel(nogil=True)
 def weighted_sums(weights, columns, starts, power, x, out):
-    """Fill ``out`` (P, D) with (weights[p][:, None] * x).sum(0) for the matrix ``x`` (N, D), in the type of the weights.
+    """Fill ``out`` (P, D) with (weights[p][:, None] * x).sum(0) for the matrix ``x`` (N, D).
 
-    ``columns`` and ``starts`` come from ``heavy``; a group of level j has 2^(j power) rows.
+    Sums have the type of the weights (P, N). ``columns`` and ``starts`` come from ``heavy``; a group of level j has
+    2^(j power) rows.
     """
     D = x.shape[1]
     sums = np.empty((LEVELS, min(COLUMNS, D)), weights.dtype)
     for first in range(0, D, COLUMNS):
         width = min(COLUMNS, D - first)
         for p in range(len(weights)):
-            _sum_of_rows(
-                weights[p], columns[starts[p] : starts[p + 1]], power, x, first, sums[:, :width], out[p, first : first + width]
-            )
+            rows, place = columns[starts[p] : starts[p + 1]], out[p, first : first + width]
+            _sum_of_rows(weights[p], rows, power, x, first, sums[:, :width], place)
 
 
 @kernel
