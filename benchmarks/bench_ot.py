@@ -15,10 +15,10 @@ import ot
 
 from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.methods.base import Clock
-from cbo_pipeline.methods.ot_cbo import atoms, networks
 from cbo_pipeline.numerics import transport
 from cbo_pipeline.numerics.assignment import by_lapx, by_scipy
 from cbo_pipeline.numerics.kernels.squared_costs import squared_costs
+from cbo_pipeline.numerics.network import atoms, of_atoms
 from cbo_pipeline.training.loop import Training
 
 N = M = 200
@@ -48,7 +48,7 @@ def with_pot(training: Training, state, batch, clock: Clock):
     y = x[beta.argmax()] if len(used) == 1 else pot_barycentre(x[used], beta[used] / beta[used].sum())
     y = y.astype(state["particles"]["b"].dtype)
     to = np.array([ot.emd(MASS, MASS, ot.dist(n, y.astype(np.float64))).argmax(axis=1) for n in x])
-    goals, sigma = networks(y[to], state["particles"]), method.sigma_at(clock)
+    goals, sigma = of_atoms(y[to], state["particles"]), method.sigma_at(clock)
     for layer, (name, theta) in enumerate(state["particles"].items()):
         for rows, xi in training.streams.noise(clock.iteration).blocks(theta, layer):
             away = theta[rows] - goals[name][rows]

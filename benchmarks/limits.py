@@ -18,11 +18,11 @@ import numpy as np
 
 from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.methods.base import Clock
-from cbo_pipeline.methods.ot_cbo import atoms
 from cbo_pipeline.numerics import transport
 from cbo_pipeline.numerics.assignment import best_solver
 from cbo_pipeline.numerics.kernels.squared_costs import squared_costs
 from cbo_pipeline.numerics.kernels.ties import has_exchange
+from cbo_pipeline.numerics.network import atoms
 from cbo_pipeline.training.loop import Training
 
 TRAINED = 60  # iterations, for optimal transport

@@ -12,9 +12,10 @@ from cbo_pipeline.errors import ConfigError
 from cbo_pipeline.methods.base import Clock
 from cbo_pipeline.methods.cbo import CBO
 from cbo_pipeline.methods.multi_task_ot_cbo import MultiTaskOTCBO
-from cbo_pipeline.methods.ot_cbo import OTCBO, atoms, networks
+from cbo_pipeline.methods.ot_cbo import OTCBO
 from cbo_pipeline.numerics import network, transport
 from cbo_pipeline.numerics.kernels.noise import Noise
+from cbo_pipeline.numerics.network import atoms, of_atoms
 from cbo_pipeline.numerics.streams import Streams
 from cbo_pipeline.problems.multi_task import MultiTask
 from cbo_pipeline.problems.square import Square
@@ -78,7 +79,7 @@ def test_atoms_are_rows_of_all_parameters_of_a_neuron():
     points = atoms(particles)
     assert points.shape == (4, 5, 3 + 1 + 2)
     np.testing.assert_array_equal(points[2, 4], [*particles["w"][2, 4], particles["b"][2, 4], *particles["c"][2, 4]])
-    for name, back in networks(points, particles).items():
+    for name, back in of_atoms(points, particles).items():
         np.testing.assert_array_equal(back, particles[name])
 
 
@@ -98,7 +99,7 @@ def test_a_step_is_the_equation():
     variance = 0.5 * np.mean([ot.emd2([], [], ot.dist(n, y)) for n in x])
     assert method.variance(state, view) == pytest.approx(variance, rel=1e-9)
     after = method.move(state, view, clock, noise)["particles"]
-    goals = networks(np.stack([image(n, y) for n in x]), before)
+    goals = of_atoms(np.stack([image(n, y) for n in x]), before)
     for layer, (name, theta) in enumerate(before.items()):
         xi = np.concatenate([block.copy() for _, block in noise.blocks(theta, layer)])
         sigma = np.sqrt(1.2) * 0.9**2

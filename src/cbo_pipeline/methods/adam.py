@@ -1,18 +1,20 @@
-"""Adam, Section 3.2 of the paper, by PyTorch's own optimiser."""
+"""Adam, Section 3.2 of the paper."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, final
 
 import numpy as np
 
 from cbo_pipeline.methods.base import Method, State, View
 from cbo_pipeline.numerics.consensus import Diverged
-from cbo_pipeline.numerics.network import Networks
+from cbo_pipeline.numerics.network import zeros_like
+from cbo_pipeline.numerics.steps import adam_rates, adam_step
 
 
+@final
 @dataclass(frozen=True)
 class Adam(Method):
-    """torch.optim.Adam, Eqs. (eq:adam_moments) and (eq:adam_moments_normal), with learning rate dt."""
+    """Eqs. (eq:adam_moments) and (eq:adam_moments_normal) with learning rate dt: the steps of torch.optim.Adam."""
 
     dt: float
     initial: str
@@ -21,27 +23,24 @@ class Adam(Method):
     beta2: float = 0.999
     delta: float = 1e-8
 
-    needs_gradients: ClassVar[bool] = True
-    copies: ClassVar[int] = 6  # parameters, gradient, two moments, and two more inside a step
+    copies: ClassVar[int] = 6  # parameters, gradient, two moments, and two more in the records of an epoch
+    scratch: ClassVar[tuple[str, ...]] = ("gradient",)
 
     @classmethod
     def check(cls, settings, M, N):
         return ("N", f"Adam trains one network: N must be 1, not {N}") if N != 1 else None
 
+    @classmethod
+    def scratch_bytes(cls, settings, M, N):
+        return 0
+
     def start(self, problem, N, rng) -> State:
-        parameters = problem.initial(self.initial, self.initial_bound, N, rng)
-        zeros = {name: 0 * x for name, x in parameters.items()}
-        return self.restored(
-            {
-                "particles": parameters,
-                "first": {name: 0 * x for name, x in parameters.items()},
-                "second": zeros,
-                "steps": {"taken": np.zeros((), np.int64)},
-            }
-        )
+        particles = problem.initial(self.initial, self.initial_bound, N, rng)
+        moments = {"first": zeros_like(particles), "second": zeros_like(particles)}
+        return self.restored({"particles": particles, **moments})
 
     def look(self, state, problem, batch, clock) -> View:
-        """The risk and its gradient d^k, Eq. (eq:stochastic_gradient); the gradient goes to the optimiser."""
+        """The risk and its gradient d^k, Eq. (eq:stochastic_gradient)."""
         particles = state["particles"]
         risks = problem.risks_and_gradients(particles, batch, state["gradient"])
         if not np.isfinite(risks).all():
@@ -49,42 +48,13 @@ class Adam(Method):
         return View(risks, particles, particles)
 
     def move(self, state, view, clock, noise) -> State:
-        state["optimiser"].step()
+        """theta = theta - dt s^ / (sqrt(r^) + delta)."""
+        groups = (state[group] for group in ("particles", "first", "second", "gradient"))
+        adam_step(*groups, adam_rates(self.dt, self.beta1, self.beta2, self.delta, clock.iteration))
         return state
 
     def variance(self, state, view) -> float:
         return 0.0
 
-    def arrays(self, state) -> State:
-        optimiser = state["optimiser"]
-        tensors = dict(zip(state["particles"], optimiser.param_groups[0]["params"], strict=True))
-        moments = {name: optimiser.state[tensor] for name, tensor in tensors.items()}
-        return {
-            "particles": state["particles"],
-            "first": {name: m["exp_avg"].cpu().numpy() for name, m in moments.items()},
-            "second": {name: m["exp_avg_sq"].cpu().numpy() for name, m in moments.items()},
-            "steps": {"taken": np.asarray(int(next(iter(moments.values()))["step"]))},
-        }
-
-    def restored(self, arrays) -> State:
-        """A torch optimiser over the parameters, whose memory it shares."""
-        import torch
-
-        torch.set_num_threads(1)
-        parameters: Networks = arrays["particles"]
-        tensors = {name: torch.as_tensor(x) for name, x in parameters.items()}
-        optimiser = torch.optim.Adam(
-            list(tensors.values()), lr=self.dt, betas=(self.beta1, self.beta2), eps=self.delta
-        )
-        for name, tensor in tensors.items():
-            tensor.grad = torch.zeros_like(tensor)
-            optimiser.state[tensor] = {
-                "step": torch.tensor(float(arrays["steps"]["taken"])),
-                "exp_avg": torch.as_tensor(arrays["first"][name]).to(tensor.device),
-                "exp_avg_sq": torch.as_tensor(arrays["second"][name]).to(tensor.device),
-            }
-        gradient = {
-            name: t.grad.numpy() if isinstance(parameters[name], np.ndarray) else t.grad
-            for name, t in tensors.items()
-        }
-        return {"particles": parameters, "gradient": gradient, "optimiser": optimiser}
+    def parameters(self, clock) -> dict[str, float]:
+        return {}

@@ -1,15 +1,20 @@
 """Multi-Task CBO, Section 3.3.2 of the paper: one ensemble, a consensus point for every task."""
 
 from dataclasses import dataclass
+from typing import ClassVar, final
 
 import numpy as np
 
-from cbo_pipeline.methods._taskwise import TaskwiseCBO
-from cbo_pipeline.methods.base import View
+from cbo_pipeline.methods._tasks import enough_particles, in_blocks, in_turn, spread_about
+from cbo_pipeline.methods._weighted import ConsensusMethod, risks_in
+from cbo_pipeline.methods.base import State, View
+from cbo_pipeline.numerics import network
+from cbo_pipeline.numerics.steps import cbo_step
 
 
+@final
 @dataclass(frozen=True)
-class MultiTaskCBO(TaskwiseCBO):
+class MultiTaskCBO(ConsensusMethod):
     """Every task finds its consensus point among the same particles; every particle moves to one task's.
 
     ``assignment`` says to which: ``blocks``, the first N / P particles to the first task and so on, or ``cyclic``,
@@ -19,31 +24,40 @@ class MultiTaskCBO(TaskwiseCBO):
     assignment: str = "blocks"
     consensus_over: str = "all"
 
+    many_tasks: ClassVar[bool] = True
+
     @classmethod
     def check(cls, settings, M, N):
-        tasks = settings.get("tasks", 1)
-        return ("N", f"{N} particles for {tasks} tasks: every task needs at least one") if tasks > N else None
+        return enough_particles(settings, N)
 
     @classmethod
     def scratch_bytes(cls, settings, M, N):
         """The risks of all particles for all tasks, the weights, and what lies between them."""
         return 4 * 8 * N * settings.get("tasks", 1)
 
-    def assigned(self, N, P):
-        """The task of every particle, (N,), both from 0.
+    def assigned(self, N: int, P: int) -> np.ndarray:
+        """The task of every particle, (N,), both from 0."""
+        return in_blocks(N, P) if self.assignment == "blocks" else in_turn(N, P)
 
-        >>> common = {"dt": 0.1, "alpha": 1, "lambda_": 1, "sigma_squared": 1}
-        >>> law = {"initial": "uniform", "initial_bound": 1}
-        >>> MultiTaskCBO(**common, **law).assigned(8, 3).tolist()
-        [0, 0, 0, 1, 1, 1, 2, 2]
-        >>> MultiTaskCBO(**common, **law, assignment="cyclic").assigned(8, 3).tolist()
-        [0, 1, 2, 0, 1, 2, 0, 1]
-        """
-        return super().assigned(N, P) if self.assignment == "blocks" else np.arange(N) % P
+    def start(self, problem, N, rng) -> State:
+        return {"particles": problem.initial(self.initial, self.initial_bound, N, rng)}
 
-    def consensus(self, particles, risks, clock) -> View:
-        """V(T_p) of Section 3.3.2 for all tasks p: P rows of weights, one product."""
+    def look(self, state, problem, batch, clock) -> View:
+        """V(T_p) of Section 3.3.2 for all tasks p."""
+        risks = risks_in(self, state, problem, batch, clock)
         if self.consensus_over == "all" or risks.ndim == 1:
-            return super().consensus(particles, risks, clock)
+            return self.consensus(state["particles"], risks, clock)
         own = self.assigned(*risks.shape)[:, None] == np.arange(risks.shape[1])
-        return super().consensus(particles, np.where(own, risks, np.inf), clock)._replace(risks=risks)
+        return self.consensus(state["particles"], risks, clock, weighed=np.where(own, risks, np.inf))
+
+    def move(self, state, view, clock, noise) -> State:
+        """Eq. (eq:multi_task_cbo): particle n moves to the consensus point of its task p."""
+        task = self._tasks(state, view)
+        cbo_step(state["particles"], view.consensus, noise, self.drift, self.diffusion, self.step_form, task)
+        return state
+
+    def variance(self, state, view) -> float:
+        return spread_about(state["particles"], view.consensus, self._tasks(state, view))
+
+    def _tasks(self, state: State, view: View) -> np.ndarray:
+        return self.assigned(network.size(state["particles"]), network.size(view.consensus))

@@ -1,14 +1,15 @@
 """Optimal-transport CBO for several tasks: the multi-task equation of Section 5.1, which the paper does not run."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, final
 
-from cbo_pipeline.methods.multi_task_cbo import MultiTaskCBO
-from cbo_pipeline.methods.ot_cbo import OTCBO
+from cbo_pipeline.methods._barycentre import BarycentreMethod
+from cbo_pipeline.methods._tasks import enough_particles
 
 
+@final
 @dataclass(frozen=True)
-class MultiTaskOTCBO(OTCBO):
+class MultiTaskOTCBO(BarycentreMethod):
     """A barycentre for every task, weighed over all particles with that task's risk; every particle moves to one.
 
     As in Multi-Task CBO the first N / P particles move to the barycentre of the first task, and so on. With one
@@ -19,4 +20,4 @@ class MultiTaskOTCBO(OTCBO):
 
     @classmethod
     def check(cls, settings, M, N):
-        return MultiTaskCBO.check(settings, M, N)
+        return enough_particles(settings, N)

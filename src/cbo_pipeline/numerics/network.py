@@ -74,6 +74,18 @@ def size(networks: Networks) -> int:
     return len(next(iter(networks.values())))
 
 
+def atoms(networks: Networks) -> np.ndarray:
+    """The atoms (w, b, c) of every network, Eq. (eq:empirical_measures_experiment): (N, M, d + 1 + O)."""
+    return np.concatenate([networks["w"], networks["b"][:, :, None], networks["c"]], axis=2)
+
+
+def of_atoms(points: np.ndarray, like: Networks) -> Networks:
+    """The inverse of ``atoms``, with the features and outputs of the networks ``like``."""
+    d = like["w"].shape[2]
+    parts = {"w": points[:, :, :d], "b": points[:, :, d], "c": points[:, :, d + 1 :]}
+    return {name: np.ascontiguousarray(parts[name]) for name in like}
+
+
 def zeros_like(networks: Networks) -> Networks:
     """An ensemble of the same shape and place, all zero."""
     return {k: np.zeros_like(x) if isinstance(x, np.ndarray) else x.new_zeros(x.shape) for k, x in networks.items()}

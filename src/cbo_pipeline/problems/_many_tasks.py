@@ -49,8 +49,8 @@ class ManyTasks(Regression):
     def batch_of_task(self, batch: TaskBatch, task: int) -> TaskBatch:
         return TaskBatch(batch.points, batch.targets.of(task))
 
-    def risks(self, networks: Networks, batch: TaskBatch) -> np.ndarray:
-        """All N x P risks; network n is evaluated once, not once a task."""
+    def risks(self, networks: Networks, batch: TaskBatch, alpha: float | None = None) -> np.ndarray:
+        """All N x P risks; network n is evaluated once, not once per task."""
         from cbo_pipeline.numerics.kernels.task_risks import squared_task_risks
 
         return squared_task_risks(*flat(networks), self.scale, *batch)

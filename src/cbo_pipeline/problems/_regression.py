@@ -17,6 +17,7 @@ class Regression(Problem):
     points: int = field(kw_only=True)
     label_noise: float = field(kw_only=True)
     scaling: str = "mean_field"
+    outer_bias: bool = False
 
     @staticmethod
     def target(x: np.ndarray) -> np.ndarray:
@@ -53,7 +54,7 @@ class Regression(Problem):
     def predictions(self, networks: Networks, x: np.ndarray) -> np.ndarray:
         return evaluate(networks, x, self.scale)
 
-    def risks(self, networks: Networks, batch) -> np.ndarray:
+    def risks(self, networks: Networks, batch, alpha: float | None = None) -> np.ndarray:
         from cbo_pipeline.numerics.kernels.piecewise import squared_risks
 
         out = np.empty(len(networks["b"]))
@@ -68,7 +69,8 @@ class Regression(Problem):
         return risks
 
 
-def flat(networks: Networks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """w, b and c as (N, M): one feature, one output."""
+def flat(networks: Networks) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """w, b and c as (N, M), a as (N,), zero where there is none: one feature, one output."""
     b = networks["b"]
-    return networks["w"].reshape(b.shape), b, networks["c"].reshape(b.shape)
+    a = networks["a"].reshape(len(b)) if "a" in networks else np.zeros(len(b), b.dtype)
+    return networks["w"].reshape(b.shape), b, networks["c"].reshape(b.shape), a

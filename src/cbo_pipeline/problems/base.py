@@ -57,8 +57,11 @@ class Problem(ABC):
         """The whole training set as one batch."""
 
     @abstractmethod
-    def risks(self, networks: Networks, batch: Any) -> np.ndarray:
-        """The empirical risk, Eq. (eq:empirical_risk), of every particle on a batch: (N,) or (N, P), float64."""
+    def risks(self, networks: Networks, batch: Any, alpha: float | None = None) -> np.ndarray:
+        """The empirical risk, Eq. (eq:empirical_risk), of every particle on a batch: (N,) or (N, P), float64.
+
+        Given ``alpha``, a risk may be infinite instead where exp(-alpha R) is zero beside the largest, in float64.
+        """
 
     def risks_and_gradients(self, networks: Networks, batch: Any, out: Networks) -> np.ndarray:
         """Risks as in ``risks``; their gradients are written to ``out``, shaped like ``networks``."""

@@ -106,7 +106,7 @@ class MNIST(Problem):
     def everything(self) -> Images:
         return self.training
 
-    def risks(self, networks: Networks, batch: Images) -> np.ndarray:
+    def risks(self, networks: Networks, batch: Images, alpha: float | None = None) -> np.ndarray:
         """Eq. (eq:cross-entropy) with the softmax inside, as torch.nn.functional.cross_entropy has it."""
         risks = np.empty(len(networks["b"]))
         for rows, block in self._blocks(networks, batch):

@@ -128,7 +128,7 @@ class Training:
         self.state = self.method.move(self.state, view, clock, self.streams.noise(self.iteration))
         if records and ends_epoch:
             loop_risk = self.history.pending.pop("risk_loop")
-            self._record_reported(epoch + 1, self.method.report(self.state, view), loop_risk)
+            self._record_reported(epoch + 1, view.reported, loop_risk)
         self.iteration += 1
         return True
 
@@ -142,7 +142,7 @@ class Training:
             self._record_divergence(0)
             return
         self._record_ensemble(0, view, clock)
-        self._record_reported(0, self.method.report(self.state, view), self._loop_risk(view, batch))
+        self._record_reported(0, view.reported, self._loop_risk(view, batch))
 
     def _loop_risk(self, view: View, batch) -> np.ndarray:
         """The risk on the minibatch at the consensus point, for each task: what a training loop would print.

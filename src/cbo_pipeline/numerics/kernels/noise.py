@@ -92,19 +92,30 @@ def _box_muller(first, second, floats, bits, cosine, sine):
 
 
 @kernel
+def chunk_space():
+    """The memory that ``normals_of_chunk`` needs: words, floats, normals."""
+    return np.empty((4, LANES), np.uint32), np.empty(LANES, np.float32), np.empty((4, LANES), np.float32)
+
+
+@kernel
+def normals_of_chunk(chunk, iteration, stream, key, space):
+    """The normals at the positions chunk * CHUNK, chunk * CHUNK + 1, ..., in the last part of ``space``."""
+    words, floats, normals = space
+    bits = floats.view(np.int32)
+    _uniform_words(chunk * LANES, iteration, stream, key, words)
+    _box_muller(words[0], words[1], floats, bits, normals[0], normals[1])
+    _box_muller(words[2], words[3], floats, bits, normals[2], normals[3])
+
+
+@kernel
 def _fill(out, start, iteration, stream, key):
     """Fill the flat float32 array ``out`` with the normals at the positions start, start + 1, ..."""
-    words = np.empty((4, LANES), np.uint32)
-    normals = np.empty((4, LANES), np.float32)
-    floats = np.empty(LANES, np.float32)
-    bits = floats.view(np.int32)
-    flat = normals.reshape(CHUNK)
+    space = chunk_space()
+    flat = space[2].reshape(CHUNK)
     done = 0
     while done < out.size:
         chunk, skip = (start + done) // CHUNK, (start + done) % CHUNK
-        _uniform_words(chunk * LANES, iteration, stream, key, words)
-        _box_muller(words[0], words[1], floats, bits, normals[0], normals[1])
-        _box_muller(words[2], words[3], floats, bits, normals[2], normals[3])
+        normals_of_chunk(chunk, iteration, stream, key, space)
         length = min(CHUNK - skip, out.size - done)
         out[done : done + length] = flat[skip : skip + length]
         done += length

@@ -6,8 +6,9 @@ add each neuron's slope and offset at its kink and to take one running sum: O(M 
 M neurons on S points instead of O(M S), exact to rounding. The same kinks give the gradient of the squared
 loss from running sums of the residuals.
 
-Shapes: ``w``, ``b``, ``c`` are (N, M); ``x`` and ``y`` are (S,), sorted by x. ``scale`` is the factor before the
-sum over the neurons, 1/M in the paper. Parameters may be float32; all sums are float64.
+Shapes: ``w``, ``b``, ``c`` are (N, M), the outer biases ``a`` (N,), zero where networks have none; ``x`` and ``y``
+are (S,), sorted by x. ``scale`` is the factor before the sum over the neurons, 1/M in the paper. Parameters may be
+float32; all sums are float64.
 """
 
 from typing import NamedTuple
@@ -104,23 +105,24 @@ def _add_neurons(w, b, c, scale, x, first, low, bins_per_unit, slope, offset, la
 
 
 @kernel
-def add_networks(n, w, b, c, scale, x, first, low, bins_per_unit, slope, offset, kink, place):
+def add_networks(n, w, b, c, a, scale, x, first, low, bins_per_unit, slope, offset, kink, place):
     """Scatter the networks n, n + 1, ..., one to each lane; the last one again where there are no more."""
     slope[:] = 0.0
     offset[:] = 0.0
     for lane in range(slope.shape[1]):
         k = min(n + lane, len(w) - 1)
         _add_neurons(w[k], b[k], c[k], scale, x, first, low, bins_per_unit, slope, offset, lane, kink, place)
+        offset[0, lane] += a[k]
 
 
 @kernel(nogil=True)
-def predictions(w, b, c, scale, x, first, low, bins_per_unit, out):
-    """The values of N networks: fill ``out`` (N, S) with scale * sum_m c_m relu(w_m x + b_m)."""
+def predictions(w, b, c, a, scale, x, first, low, bins_per_unit, out):
+    """The values of N networks: fill ``out`` (N, S) with scale * sum_m c_m relu(w_m x + b_m) + a."""
     size, width = x.size - 1, w.shape[1]
     slope, offset = np.empty((size + 1, 1)), np.empty((size + 1, 1))
     kink, place = np.empty(width), np.empty(width, np.int64)
     for n in range(w.shape[0]):
-        add_networks(n, w, b, c, scale, x, first, low, bins_per_unit, slope, offset, kink, place)
+        add_networks(n, w, b, c, a, scale, x, first, low, bins_per_unit, slope, offset, kink, place)
         line, constant = 0.0, 0.0
         for s in range(size):
             line += slope[s, 0]
@@ -129,7 +131,7 @@ def predictions(w, b, c, scale, x, first, low, bins_per_unit, out):
 
 
 @kernel(nogil=True)
-def squared_risks(w, b, c, scale, x, y, first, low, bins_per_unit, out):
+def squared_risks(w, b, c, a, scale, x, y, first, low, bins_per_unit, out):
     """Eq. (eq:empirical_risk) with Eq. (eq:MSE) for N networks: fill ``out`` (N,) with mean (y - g)^2.
 
     Four networks go side by side: a running sum waits for its last addition, and four of them wait together.
@@ -138,7 +140,7 @@ def squared_risks(w, b, c, scale, x, y, first, low, bins_per_unit, out):
     slope, offset = np.empty((size + 1, 4)), np.empty((size + 1, 4))
     kink, place = np.empty(width), np.empty(width, np.int64)
     for n in range(0, count, 4):
-        add_networks(n, w, b, c, scale, x, first, low, bins_per_unit, slope, offset, kink, place)
+        add_networks(n, w, b, c, a, scale, x, first, low, bins_per_unit, slope, offset, kink, place)
         line0 = line1 = line2 = line3 = 0.0
         constant0 = constant1 = constant2 = constant3 = 0.0
         total0 = total1 = total2 = total3 = 0.0
@@ -157,12 +159,12 @@ def squared_risks(w, b, c, scale, x, y, first, low, bins_per_unit, out):
 
 
 @kernel(nogil=True)
-def squared_gradients(w, b, c, scale, x, y, first, low, bins_per_unit, out, dw, db, dc):
-    """Risks as in ``squared_risks``, and their gradients with respect to w, b and c, each (N, M).
+def squared_gradients(w, b, c, a, scale, x, y, first, low, bins_per_unit, out, dw, db, dc, da):
+    """Risks as in ``squared_risks``, and their gradients with respect to w, b and c, each (N, M), and a, (N,).
 
     With r_s = g(x_s) - y_s and A_m the points where neuron m is active, the derivatives are
     2 scale / S times c_m sum_A r x, c_m sum_A r and w_m sum_A r x + b_m sum_A r. As A_m is an end of the
-    sorted points, both sums are differences of running sums.
+    sorted points, both sums are differences of running sums. That of a is 2 / S times the sum of all r.
     """
     size, width = x.size - 1, w.shape[1]
     slope, offset = np.empty((size + 1, 1)), np.empty((size + 1, 1))
@@ -170,7 +172,7 @@ def squared_gradients(w, b, c, scale, x, y, first, low, bins_per_unit, out, dw, 
     sum_r, sum_rx = np.empty(size + 1), np.empty(size + 1)
     factor = 2.0 * scale / size
     for n in range(w.shape[0]):
-        add_networks(n, w, b, c, scale, x, first, low, bins_per_unit, slope, offset, kink, place)
+        add_networks(n, w, b, c, a, scale, x, first, low, bins_per_unit, slope, offset, kink, place)
         line, constant, total, r, rx = 0.0, 0.0, 0.0, 0.0, 0.0
         for s in range(size):
             sum_r[s], sum_rx[s] = r, rx
@@ -182,6 +184,7 @@ def squared_gradients(w, b, c, scale, x, y, first, low, bins_per_unit, out, dw, 
             rx += residual * x[s]
         sum_r[size], sum_rx[size] = r, rx
         out[n] = total / size
+        da[n] = 2.0 / size * r
         for m in range(width):
             wm, bm, cm = np.float64(w[n, m]), np.float64(b[n, m]), np.float64(c[n, m])
             ar, arx = sum_r[place[m]], sum_rx[place[m]]

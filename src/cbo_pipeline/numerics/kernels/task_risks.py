@@ -59,26 +59,24 @@ def task_basis(targets: np.ndarray) -> TaskBasis:
 
 
 def squared_task_risks(
-    w: np.ndarray, b: np.ndarray, c: np.ndarray, scale: float, points: SortedPoints, tasks: TaskBasis
+    w: np.ndarray, b: np.ndarray, c: np.ndarray, a: np.ndarray, scale: float, points: SortedPoints, tasks: TaskBasis
 ) -> np.ndarray:
     """Eq. (eq:empirical_risk) with Eq. (eq:MSE) of N networks of one input for P tasks: (N, P)."""
-    risks = np.empty(
-        (len(tasks.coordinates), len(w))
-    )  # a task's risks lie together: the weights are made task by task
+    risks = np.empty((len(tasks.coordinates), len(w)))  # a task's risks lie together, as the weights need them
     x, _, first, low, bins_per_unit = points
-    _fill_risks(w, b, c, scale, x, first, low, bins_per_unit, *tasks, risks)
+    _fill_risks(w, b, c, a, scale, x, first, low, bins_per_unit, *tasks, risks)
     return risks.T
 
 
 @kernel(nogil=True)
-def _fill_risks(w, b, c, scale, x, first, low, bins_per_unit, reference, coordinates, basis, out):
+def _fill_risks(w, b, c, a, scale, x, first, low, bins_per_unit, reference, coordinates, basis, out):
     """Fill ``out`` (P, N). Four networks go side by side, as in ``piecewise.squared_risks``."""
     size, width, count, rank = x.size - 1, w.shape[1], w.shape[0], basis.shape[0]
     slope, offset = np.empty((size + 1, 4)), np.empty((size + 1, 4))
     kink, place = np.empty(width), np.empty(width, np.int64)
     rest, found, total = np.empty((size, 4)), np.empty((rank, 4)), np.empty(4)
     for n in range(0, count, 4):
-        add_networks(n, w, b, c, scale, x, first, low, bins_per_unit, slope, offset, kink, place)
+        add_networks(n, w, b, c, a, scale, x, first, low, bins_per_unit, slope, offset, kink, place)
         _residuals(slope, offset, x, reference, rest)
         for q in range(rank):
             _take_out(basis[q], rest, found[q])
