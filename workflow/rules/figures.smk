@@ -14,7 +14,7 @@ for label, figure in PLAN.figures.items():
                 f"results/figures/{label}.png",
                 caption=driver.caption_of(label, workflow.basedir),
                 category=figure.category,
-                labels={"figure": figure.number, "what": figure.title},
+                labels={"figure": figure.number or label, "what": figure.title},
             ),
         log:
             f"results/logs/figures/{label}.log",
@@ -35,9 +35,11 @@ for label, figure in PLAN.figures.items():
             "python -m cbo_pipeline figure {params.label} {input.summaries:q} --costs {input.costs:q}"
             " --output {output:q} 2> {log:q}"
 
-    rule:
-        name:
-            figure.number
-        input:
-            plan.figure_files(label),
-        localrule: True
+    if figure.number:
+
+        rule:
+            name:
+                figure.number
+            input:
+                plan.figure_files(label),
+            localrule: True

@@ -27,16 +27,18 @@ class Need:
 class Figure:
     """A figure: its label, its number (fig2; ours are s1, s2, ...), the module that draws it, what it needs.
 
+    An experiment without a figure of its own has one without a number (``overview_of``).
     With ``costs`` its function gets, after the summaries, the measured costs of the same curves.
     """
 
     label: str
-    number: str
+    number: str | None
     module: str
     title: str
     needs: tuple[Need, ...]
     category: str = "The paper"
     costs: bool = False
+    function: str | None = None  # of the module; the label if left out
 
 
 FIGURES = {
@@ -134,23 +136,54 @@ FIGURES = {
 }
 
 
+OVERVIEW = "_overview"
+
+
+def overview_of(experiment: str) -> Figure:
+    """The figure of an experiment that has none of its own."""
+    title = f"{experiment}: risk per epoch of all its curves, and where they ended"
+    needs = (Need(experiment),)
+    return Figure(f"{experiment}{OVERVIEW}", None, "overview", title, needs, "Own experiments", function="overview")
+
+
+def has_own(experiment: str) -> bool:
+    """Whether a figure of the table shows the experiment."""
+    return any(need.experiment == experiment for figure in FIGURES.values() for need in figure.needs)
+
+
+def find(label: str) -> Figure:
+    """The figure of that label."""
+    if label in FIGURES:
+        return FIGURES[label]
+    if label.endswith(OVERVIEW):
+        return overview_of(label.removesuffix(OVERVIEW))
+    raise UserError(
+        f"{label}: no such figure; known: {', '.join(FIGURES)}, or EXPERIMENT{OVERVIEW}", code="no-figure"
+    )
+
+
 def draw(label: str, summaries: Sequence[Path], outputs: Sequence[Path], costs: Sequence[Path] = ()) -> None:
     """Draw a figure from the summaries (and costs) of its curves and save it under every name in ``outputs``."""
-    from cbo_pipeline.figures import style
     from cbo_pipeline.results import costs as cost_files
     from cbo_pipeline.results import summaries as summary_files
 
-    if label not in FIGURES:
-        raise UserError(f"{label}: no such figure; known: {', '.join(FIGURES)}")
+    figure = find(label)
     by_experiment: dict[str, list] = {}
     for path in summaries:
         data = summary_files.read(path)
         by_experiment.setdefault(data.attrs["experiment"], []).append(data)
-    missing = {need.experiment for need in FIGURES[label].needs} - set(by_experiment)
+    missing = {need.experiment for need in figure.needs} - set(by_experiment)
     if missing:
         raise UserError(f"{label}: needs summaries of {', '.join(sorted(missing))}")
     data = {experiment: summary_files.join(parts) for experiment, parts in by_experiment.items()}
-    further = ([cost_files.read(path) for path in costs],) if FIGURES[label].costs else ()
-    module = importlib.import_module(f"cbo_pipeline.figures.{FIGURES[label].module}")
+    draw_data(figure, data, [cost_files.read(path) for path in costs], outputs)
+
+
+def draw_data(figure: Figure, data: dict, costs: Sequence[dict], outputs: Sequence[Path]) -> None:
+    """Draw a figure from summaries by experiment and save it under every name in ``outputs``."""
+    from cbo_pipeline.figures import style
+
+    module = importlib.import_module(f"cbo_pipeline.figures.{figure.module}")
+    further = (costs,) if figure.costs else ()
     with style.applied():
-        style.save(getattr(module, label)(data, *further), outputs)
+        style.save(getattr(module, figure.function or figure.label)(data, *further), outputs)

@@ -1,6 +1,5 @@
 """Figure 4, and what Section 4.2 only tells: the sweep over the learning rates, and the test accuracy."""
 
-import json
 from math import floor, log10
 
 import numpy as np
@@ -74,7 +73,7 @@ def _draw_compared(axes, data: xr.Dataset, name: str) -> None:
 
 
 def _time_step(one: xr.Dataset) -> float:
-    return json.loads(str(one["settings"].values))["settings"]["dt"]
+    return style.settings_of(one)["dt"]
 
 
 def _power(value: float) -> str:

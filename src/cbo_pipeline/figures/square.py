@@ -1,7 +1,5 @@
 """Figures 8 and 9, and ours about optimal-transport CBO (Section 5)."""
 
-import json
-
 import numpy as np
 import xarray as xr
 from matplotlib import pyplot as plt
@@ -42,7 +40,7 @@ def _sweep(data: xr.Dataset, swept: str, fixed: str, label: str) -> Figure:
     axes.plot(sizes, means, "o-", color=style.BLUE, markersize=4, label=f"mean at epoch {epoch}")
     steady = [float(curve["risk"].isel(epoch=slice(-LAST, None)).median("epoch").mean("seed")) for curve in curves]
     axes.plot(sizes, steady, "s--", color=style.RED, markersize=3.5, label=f"mean, median of last {LAST}")
-    floor = json.loads(str(curves[0]["settings"].values))["settings"]["label_noise"] ** 2
+    floor = style.settings_of(curves[0])["label_noise"] ** 2
     axes.axhline(floor, color=style.BLACK, linewidth=0.9, linestyle=":", label="data noise")
     if swept == "M":
         top = max(means[0], steady[0])
@@ -117,7 +115,7 @@ def _decay(curve: xr.Dataset) -> tuple[dict, xr.DataArray]:
 
     The ensemble before step k is seen in the epoch after ``quiet_from`` + k.
     """
-    settings = json.loads(str(curve["settings"].values))["settings"]
+    settings = style.settings_of(curve)
     variance = curve["variance"].isel(epoch=slice(settings["quiet_from"] + 1, None)).rename(epoch="step")
     return settings, variance / variance.isel(step=0)
 

@@ -1,5 +1,6 @@
 """One style for all figures: a journal's column, colours for every eye, fonts embedded, no dates in the files."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -63,16 +64,25 @@ def save(figure: Figure, outputs: Sequence[Path]) -> None:
             figure.savefig(partial, format=path.suffix[1:], metadata=metadata)
 
 
-def curve(data: xr.Dataset, method: str, M: int | None = None, N: int | None = None) -> xr.Dataset:
-    """The one curve of a method, at that M and N if given, without the epochs that it never had."""
-    chosen = data["variant"] == method
+def curve(data: xr.Dataset, variant: str, M: int | None = None, N: int | None = None) -> xr.Dataset:
+    """The one curve of a variant, at that M and N if given, without the epochs that it never had."""
+    chosen = data["variant"] == variant
     for name, value in (("M", M), ("N", N)):
         if value is not None:
             chosen = chosen & (data[name] == value)
     if not chosen.any():
-        raise UserError(f"no curve of {method} among the summaries, but the figure shows it")
-    found = data.isel(curve=int(np.flatnonzero(chosen.values)[0]))
-    return found.isel(epoch=found["risk_over_seeds"].sel(statistic="median").notnull().values)
+        raise UserError(f"no curve of {variant} among the summaries, but the figure shows it")
+    return without_missing_epochs(data.isel(curve=int(np.flatnonzero(chosen.values)[0])))
+
+
+def without_missing_epochs(curve: xr.Dataset) -> xr.Dataset:
+    """A curve without the epochs that only others of its summary have."""
+    return curve.isel(epoch=curve["risk_over_seeds"].sel(statistic="median").notnull().values)
+
+
+def settings_of(curve: xr.Dataset) -> dict:
+    """The settings that all runs of a curve share."""
+    return json.loads(str(curve["settings"].values))["settings"]
 
 
 def draw_series(axes: Axes, found: xr.Dataset, name: str = "risk", centre: str = "median", **look) -> None:

@@ -62,7 +62,8 @@ class Plan:
         self.runs = tuple(runs(config))
         self.curves = tuple(dict.fromkeys(name.curve for name in self.runs))
         self.experiments = tuple(config["experiments"])
-        self.figures = {label: f for label, f in figures.FIGURES.items() if self.can_draw(f)}
+        own = [figures.overview_of(e) for e in self.experiments if not figures.has_own(e)]
+        self.figures = {f.label: f for f in (*figures.FIGURES.values(), *own) if self.can_draw(f)}
 
     @functools.cached_property
     def _runs_of_curve(self) -> dict[Curve, list[RunName]]:
