@@ -56,9 +56,16 @@ def _checked(folder: Path, key: str) -> Path:
 
 def names(package: ModuleType) -> tuple[str, ...]:
     """The names of all modules of the package, and of one's own folders, that hold a method or problem."""
-    found = (module.name for module in pkgutil.iter_modules(_paths(package)))
-    files = {name for name in found if name not in _HIDDEN and not name.startswith("_")}
-    return tuple(sorted(files | set(_entry_points(package.__name__))))
+    paths = _paths(package)
+    files = _files(tuple((path, Path(path).stat().st_mtime_ns) for path in paths))
+    return tuple(sorted({*files, *_entry_points(package.__name__)}))
+
+
+@functools.cache
+def _files(folders: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
+    """The modules of these folders, each with the time of its last change."""
+    found = (module.name for module in pkgutil.iter_modules([path for path, _ in folders]))
+    return tuple(name for name in found if name not in _HIDDEN and not name.startswith("_"))
 
 
 def find(package: ModuleType, name: str, base: type) -> type:

@@ -12,6 +12,7 @@ from cbo_pipeline.errors import ConfigError
 
 CONFIG = load_config()
 SINE = RunName("sine", "cbo", 100, 200, 0)
+SNAPSHOTS = CONFIG["experiments"]["sine"]["snapshots"]
 
 
 def refused(function, *arguments, **named) -> tuple[str, str]:
@@ -27,8 +28,8 @@ SAME = {
     "an integer for a number": {"alpha_factor": 10},
     "a number for a number": {"alpha_factor": 10.0},
     "a default written out": {"data_seed": None, "batches": "partition", "reported": "consensus", "record_every": 1},
-    "another order": {"snapshots": [1000, 0, 300, 10, 100]},
-    "the last epoch among the snapshots": {"snapshots": [0, 10, 100, 300, 1000, 2000]},
+    "another order": {"snapshots": SNAPSHOTS[::-1]},
+    "the last epoch among the snapshots": {"snapshots": [*SNAPSHOTS, 2000]},
     "records of all epochs": {"record_first": 5000, "record_every": 10},
 }
 
@@ -136,7 +137,8 @@ def test_no_change_is_ignored(changes, named, expected):
 
 
 def test_fewer_epochs_by_hand_need_no_other_snapshots():
-    assert chosen_run(CONFIG, "sine", "cbo", changes={"epochs": 50}).settings["snapshots"] == [0, 10]
+    found = chosen_run(CONFIG, "sine", "cbo", changes={"epochs": 50}).settings["snapshots"]
+    assert found == [epoch for epoch in SNAPSHOTS if epoch < 50]
 
 
 def test_changes_are_typed_as_yaml():
@@ -205,7 +207,8 @@ def from_file(tmp_path, monkeypatch):
     (folder / "table.csv").write_text("x,y\n1,2\n")
     (folder / "own.yaml").write_text(
         "plugins: plugins\nonly_experiments: [own]\nexperiments: {own: {problem: from_file, data: table.csv,"
-        " seeds: 1, epochs: 2, points: 80, label_noise: 0.0, batch_size: 40, M: 5, methods: {cbo: {from: sine/cbo, N: 4}}}}\n"
+        " seeds: 1, epochs: 2, points: 80, label_noise: 0.0, batch_size: 40, M: 5,"
+        " methods: {cbo: {from: sine/cbo, N: 4}}}}\n"
     )
     return folder
 
