@@ -24,25 +24,48 @@ _added: list[Path] = []
 def add(*folders: Path) -> None:
     """Look into these folders too, for as long as this process lives."""
     for folder in folders:
-        folder = Path(os.path.normpath(folder.absolute()))
-        if not any((folder / kind).is_dir() for kind in KINDS):
-            words = f"plugins: {folder} has neither a folder methods nor a folder problems"
-            raise ConfigError(words, code="unreadable", key="plugins", file=str(folder))
+        folder = _checked(folder, "plugins")
         if folder not in _added:
             _added.append(folder)
 
 
 def folders() -> tuple[Path, ...]:
     """All folders of one's own: those that were added, and those of the environment."""
-    named = (Path(name) for name in os.environ.get(ENVIRONMENT, "").split(os.pathsep) if name)
-    return tuple(dict.fromkeys([*_added, *(Path(os.path.normpath(path.absolute())) for path in named)]))
+    return tuple(dict.fromkeys([*_added, *_named(os.environ.get(ENVIRONMENT, ""))]))
+
+
+@functools.cache
+def _named(folders: str) -> tuple[Path, ...]:
+    return tuple(_checked(Path(name), ENVIRONMENT) for name in folders.split(os.pathsep) if name)
+
+
+def _checked(folder: Path, key: str) -> Path:
+    """A folder that holds methods or problems, none of them under a name that the package has already."""
+    folder = Path(os.path.normpath(folder.absolute()))
+    if not any((folder / kind).is_dir() for kind in KINDS):
+        words = f"{key}: {folder} has neither a folder methods nor a folder problems"
+        raise ConfigError(words, code="unreadable", key=key, file=str(folder))
+    for kind in KINDS:
+        own = {path.stem for path in (Path(__file__).parent / kind).glob("*.py")} - {"__init__"}
+        for path in sorted((folder / kind).glob("*.py")):
+            if path.stem in own:
+                words = f"{key}: {path}: the package has a file of this name; choose another"
+                raise ConfigError(words, code="twice", key=key, file=str(path))
+    return folder
 
 
 def names(package: ModuleType) -> tuple[str, ...]:
     """The names of all modules of the package, and of one's own folders, that hold a method or problem."""
-    found = (module.name for module in pkgutil.iter_modules(_paths(package)))
-    files = {name for name in found if name not in _HIDDEN and not name.startswith("_")}
-    return tuple(sorted(files | set(_entry_points(package.__name__))))
+    paths = _paths(package)
+    files = _files(tuple((path, Path(path).stat().st_mtime_ns) for path in paths))
+    return tuple(sorted({*files, *_entry_points(package.__name__)}))
+
+
+@functools.cache
+def _files(folders: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
+    """The modules of these folders, each with the time of its last change."""
+    found = (module.name for module in pkgutil.iter_modules([path for path, _ in folders]))
+    return tuple(name for name in found if name not in _HIDDEN and not name.startswith("_"))
 
 
 def find(package: ModuleType, name: str, base: type) -> type:

@@ -38,8 +38,14 @@ def check(config: dict, epochs_of: dict[tuple[str, str], int]) -> None:
         for key in EPOCH_LISTS:
             using = [epochs_of[name, v] for v, own in experiment["methods"].items() if key not in own]
             _check(experiment, key, max(using, default=0), place)
-            for variant, own in experiment["methods"].items():
-                _check(own, key, epochs_of[name, variant], f"{place}.methods.{variant}")
+        for variant, own in experiment["methods"].items():
+            check_level(own, epochs_of[name, variant], f"{place}.methods.{variant}")
+
+
+def check_level(level: dict, epochs: int, place: str) -> None:
+    """Refuse entries of these settings, sound by themselves, that lie beyond the last epoch."""
+    for key in EPOCH_LISTS:
+        _check(level, key, epochs, place)
 
 
 def _check(level: dict, key: str, epochs: int, place: str) -> None:

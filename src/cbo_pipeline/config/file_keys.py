@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from cbo_pipeline.config import schema
+from cbo_pipeline.config import messages, schema
 from cbo_pipeline.errors import ConfigError
 
 
@@ -45,6 +45,9 @@ def with_digests(settings: dict[str, Any], taken: set[str], place: str) -> dict[
     """The settings of a run with the digests of the files that it reads."""
     found = dict(settings)
     for key in file_keys(settings):
+        if f"{key}_digest" in settings:
+            words = f"is filled in: it is the digest of the file that {key} names"
+            raise messages.refuse(f"{place}.{key}_digest", words, "filled-in")
         if f"{key}_digest" in taken and isinstance(settings[key], str):
             found[f"{key}_digest"] = _digest_of(settings[key], f"{place}.{key}")
     return found

@@ -2,26 +2,27 @@
 
 It is resolved after all files are laid over each other, so that a change of ``cbo`` reaches all that start from it.
 What a variant says itself wins; then come the variants of its own experiment that it starts from, then the keys of
-its experiment, and last what it takes over from other experiments (the keys under their variants, not those of the
-whole experiment).
+its experiment, and last what it takes over from other experiments: the keys under their variants, not those of the
+whole experiment, and not M, N, grid and seeds. A sweep is not taken over.
 """
 
 from cbo_pipeline import methods
 from cbo_pipeline.config import messages
+from cbo_pipeline.config.keys import GRID_KEYS
 from cbo_pipeline.config.resolving import laid_over
 
 
 def own_settings(experiments: dict, experiment: str, variant: str) -> dict:
     """The settings of a variant with all that it starts from, and with its method's name if that is not its own."""
-    outer = experiments[experiment]
     result: dict = {}
     for where, name in reversed(_chain(experiments, experiment, variant)):
-        settings = {key: value for key, value in experiments[where]["methods"][name].items() if key != "from"}
-        settings.pop("method", None)
-        if where != experiment:  # weaker than the keys of this experiment
-            hidden = {"M", "N"} if "grid" in outer else {"grid"} if {"M", "N"} & set(outer) else set()
-            settings = {key: value for key, value in settings.items() if key not in outer and key not in hidden}
-        result = laid_over(result, settings)
+        hidden = {"method", "from"}
+        if (where, name) != (experiment, variant):
+            hidden |= {"sweep"}
+        if where != experiment:
+            hidden |= {*GRID_KEYS, *experiments[experiment]}
+        own = experiments[where]["methods"][name]
+        result = laid_over(result, {key: value for key, value in own.items() if key not in hidden})
     method = _method(experiments, experiment, variant)
     return result if method == variant else {"method": method, **result}
 

@@ -25,7 +25,7 @@ def parts(run) -> dict[str, int]:
     """Bytes by the setting that they grow with; ``run`` is a ``run.Run``."""
     problem, method = problems.find(run.problem), methods.find(run.method)
     M, N, settings = run.name.M, run.name.N, run.settings
-    shapes = network.shapes(M, problem.features, problem.outputs, problem.outer_bias)
+    shapes = network.shapes(M, problem.features, problem.outputs, settings.get("outer_bias", problem.outer_bias))
     parameters = sum(math.prod(shape) for shape in shapes.values())
     single = DOUBLE if settings.get("precision") == "float64" else DOUBLE // 2
     # The initial law is drawn in double precision before it is rounded.

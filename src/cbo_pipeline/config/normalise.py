@@ -15,7 +15,16 @@ def normalised(problem: str, method: str, settings: dict[str, Any]) -> dict[str,
     for key in keys.EPOCH_LISTS:
         if isinstance(result.get(key), list) and isinstance(result.get("epochs"), int):
             result[key] = _epochs(result[key], result["epochs"], always_last=key == "snapshots")
+    if _records_all(result):
+        result |= {"record_first": 0, "record_every": 1}
     return result
+
+
+def _records_all(settings: dict[str, Any]) -> bool:
+    """Whether the records of every epoch are stored, in whatever way that is said."""
+    first, every, epochs = (settings.get(key) for key in ("record_first", "record_every", "epochs"))
+    sound = all(type(value) is int for value in (first, every, epochs)) and first >= 0
+    return sound and (every == 1 or first >= epochs)
 
 
 def _value(value: Any, rule: dict) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cbo_pipeline import methods, problems
-from cbo_pipeline.config import keys, messages, run_checks
+from cbo_pipeline.config import epoch_lists, file_keys, keys, messages, run_checks
 from cbo_pipeline.config.names import Curve, RunName
 from cbo_pipeline.config.normalise import normalised
 from cbo_pipeline.config.run import Run
@@ -51,9 +51,10 @@ def resolve(config: dict, name: RunName, changes: dict[str, Any] | None = None) 
             words = f"{method} on {problem} takes no such key{messages.closest(key, taken)}"
             raise messages.refuse(f"{place}.{key}", words, "not-taken")
     merged = {**merged_settings(config, name.experiment, name.variant), **(changes or {})}
-    settings = normalised(problem, method, {key: merged[key] for key in taken if key in merged})
-    run = Run(name, problem, method, settings)
+    given = file_keys.with_digests({key: merged[key] for key in taken if key in merged}, taken, place)
+    run = Run(name, problem, method, normalised(problem, method, given))
     run_checks.check_run(run, place)
+    epoch_lists.check_level(changes or {}, run.settings["epochs"], place)
     return run
 
 

@@ -1,11 +1,15 @@
 """Sweeps: ``sweep: {alpha: [1.0e+3, 1.0e+5]}`` under a variant makes one variant for each combination of values."""
 
 import itertools
+import math
 import re
 from typing import Any
 
-from cbo_pipeline.config import keys, messages
+from cbo_pipeline.config import keys, messages, schema
 from cbo_pipeline.config.resolving import laid_over
+
+MOST = 10_000  # variants of one sweep
+LONGEST = 150  # characters of a variant's name, which is a part of file names
 
 
 def unfolded(config: dict) -> dict:
@@ -40,9 +44,7 @@ def _members(variant: str, own: dict, place: str) -> dict[str, dict]:
     if "sweep" not in own:
         return {variant: own}
     sweep, swept = own["sweep"], _swept_keys(own)
-    for key in swept:
-        if len({_text(value) for value in sweep[key]}) < len(sweep[key]):
-            raise messages.refuse(f"{place}.{key}", "two values would have the same name", "twice")
+    _check(sweep, swept, place)
     base = {key: value for key, value in own.items() if key != "sweep"}
     base = laid_over(base, {key: sweep[key] for key in sweep if key in keys.GRID_KEYS})
     method = base.get("method", variant)
@@ -52,8 +54,28 @@ def _members(variant: str, own: dict, place: str) -> dict[str, dict]:
     for values in itertools.product(*(sweep[key] for key in swept)):
         chosen = dict(zip(swept, values, strict=True))
         name = "_".join([variant, *(f"{key}_{_text(value)}" for key, value in chosen.items())])
+        if len(name) > LONGEST:
+            raise messages.refuse(place, f"the name {messages.one_line(name)} is too long for a file", "bad-name")
         result[name] = {"method": method, **base, **chosen}
     return result
+
+
+def _check(sweep: dict, swept: list[str], place: str) -> None:
+    """Every key is a setting, every value is one that it takes, and no two have the same name."""
+    known = [key for key in schema.schema()["x-settings"] if key != "grid"]
+    for key, values in sweep.items():
+        if key not in known:
+            raise messages.refuse(f"{place}.{key}", f"unknown key{messages.closest(key, known)}", "unknown-key")
+        for index, value in enumerate(values):
+            whole = [value] if key == "seeds" else value
+            schema.check_value(whole, schema.rule(key), f"{place}.{key}[{index}]")
+            if key in ("M", "N") and isinstance(value, list):
+                raise messages.refuse(f"{place}.{key}[{index}]", "a list within the list of the sweep", "wrong-type")
+        if key in swept and len({_text(value) for value in values}) < len(values):
+            raise messages.refuse(f"{place}.{key}", "two values would have the same name", "twice")
+    count = math.prod(len(sweep[key]) for key in swept)
+    if count > MOST:
+        raise messages.refuse(place, f"{count} variants are too many; {MOST} is the limit", "too-large")
 
 
 def _text(value: Any) -> str:

@@ -83,8 +83,18 @@ _SIXTIES = re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?")
 @functools.cache
 def _loader() -> type:
     import yaml
+    from yaml import composer, constructor, parser, reader, resolver, scanner
 
-    class StrictLoader(yaml.SafeLoader):
+    # libyaml scans and parses much faster, but without it things work too. Nodes are composed here in any case:
+    # libyaml's own way to compose them overflows the stack on thousands of brackets.
+    if yaml.__with_libyaml__:
+        from yaml.cyaml import CParser
+
+        sources = (CParser,)
+    else:
+        sources = (reader.Reader, scanner.Scanner, parser.Parser)
+
+    class StrictLoader(composer.Composer, *sources, constructor.SafeConstructor, resolver.Resolver):
         """PyYAML's safe loader, stricter; dates are text."""
 
         yaml_implicit_resolvers = {  # noqa: RUF012  (PyYAML's own class attribute)
@@ -95,7 +105,12 @@ def _loader() -> type:
         def __init__(self, text: str):
             self._open: list = []  # the anchors of the mappings and lists around the node that is being read
             self._sizes: dict[int, int] = {}  # values of a node, its anchors unfolded
-            super().__init__(text)
+            composer.Composer.__init__(self)
+            sources[0].__init__(self, text)
+            for source in sources[1:]:
+                source.__init__(self)
+            constructor.SafeConstructor.__init__(self)
+            resolver.Resolver.__init__(self)
 
         def compose_node(self, parent, index):
             event = self.peek_event()
@@ -127,7 +142,7 @@ def _loader() -> type:
                 raise _Refused(node.start_mark, f"{text!r} is not a valid {kind} of YAML", "not-yaml") from None
 
         def construct_scalar(self, node):
-            plain = isinstance(node, yaml.ScalarNode) and node.style is None
+            plain = isinstance(node, yaml.ScalarNode) and node.style not in ("'", '"', "|", ">")
             if plain and node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
                 if _OCTAL.fullmatch(node.value):
                     words = f"YAML reads {node.value} as an octal number; write it without the leading zero"

@@ -1,10 +1,12 @@
 """What the driver, the Snakemake that plans and submits, does before and after the rules are read."""
 
+import os
 import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from cbo_pipeline import plugins
 from cbo_pipeline.config import check_config, loading
 from cbo_pipeline.problems._mnist_files import ENVIRONMENT, places
 from cbo_pipeline.workflow.plan import Plan
@@ -25,6 +27,7 @@ def shell_setup(plan: Plan, root: str | Path, deployment: Iterable) -> str:
         # Where MNIST lies is told by the environment, not by params: another folder must not train everything anew.
         ENVIRONMENT: folder,
         "CBO_DATA_SOURCE": source or folder,
+        plugins.ENVIRONMENT: os.pathsep.join(map(str, plugins.folders())),
     }
     setup = "".join(f"export {name}={shlex.quote(str(value))}; " for name, value in settings.items())
     if "conda" not in {str(method) for method in deployment}:
