@@ -10,18 +10,27 @@ from cbo_pipeline import methods, problems
 from cbo_pipeline.results import code, contract
 
 
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    """A copy of the package that can be edited."""
+    folder = tmp_path_factory.mktemp("copy") / "package"
+    return shutil.copytree(code.ROOT, folder, ignore=shutil.ignore_patterns("__pycache__"))
+
+
 @pytest.fixture
-def edit(tmp_path, monkeypatch):
-    """A copy of the package, and what replaces a text in one of its files."""
-    copy = shutil.copytree(code.ROOT, tmp_path / "package", ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(code, "ROOT", copy)
+def edit(package, monkeypatch):
+    """What replaces a text in a file of the copied package; the file is as before afterwards."""
+    monkeypatch.setattr(code, "ROOT", package)
+    before = {}
 
     def change(path: str, old: str, new: str) -> None:
-        text = (copy / path).read_text(encoding="utf-8")
+        text = before[package / path] = (package / path).read_text(encoding="utf-8")
         assert re.search(old, text), f"{path} has no {old}"
-        (copy / path).write_text(re.sub(old, new, text, count=1), encoding="utf-8")
+        (package / path).write_text(re.sub(old, new, text, count=1), encoding="utf-8")
 
-    return change
+    yield change
+    for path, text in before.items():
+        path.write_text(text, encoding="utf-8")
 
 
 def digests() -> dict[str, str]:
@@ -56,7 +65,7 @@ def changed(before: dict[str, str]) -> set[str]:
         ("claims/sine.py", r"\Z", "\nextra = 1\n", {"claims"}),
         ("results/netcdf.py", r"\Z", "\nextra = 1\n", {"summary"}),
         ("results/contract.py", r"\Z", "\nextra = 1\n", {"summary"}),
-        ("config/settings.py", r"\Z", "\nextra = 1\n", set()),
+        ("config/resolving.py", r"\Z", "\nextra = 1\n", set()),
         ("training/checkpoint.py", r"\Z", "\nextra = 1\n", set()),
         ("training/cost.py", r"\Z", "\nextra = 1\n", set()),
         ("cli/main.py", r"\Z", "\nextra = 1\n", set()),

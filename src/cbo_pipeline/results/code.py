@@ -53,9 +53,20 @@ def cost_digest(method: str, problem: str) -> str:
     return digest("training.cost", _root("methods", method), _root("problems", problem), floors=OF_RUNS)
 
 
+def summary_digest(*problems: str) -> str:
+    """The digest of the code that summarises runs of these problems; what a problem shows of a run counts too."""
+    found = modules("results.summaries", floors=("results",))
+    for problem in problems:
+        found |= modules(_root("problems", problem), floors=("numerics", "problems"))
+    return _digest_of(found)
+
+
 def digest(*roots: str | Path, floors: Iterable[str]) -> str:
     """The digest of modules (such as "methods.cbo", or files outside the package) and of what they import."""
-    found = modules(*roots, floors=floors)
+    return _digest_of(modules(*roots, floors=floors))
+
+
+def _digest_of(found: dict[str, Path]) -> str:
     content = {name: _canonical(path) for name, path in found.items()}
     text = json.dumps({"contract": CONTRACT, "modules": content}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:LENGTH]

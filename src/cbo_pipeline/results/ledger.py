@@ -1,8 +1,8 @@
 """Digests of code that were shown to give the same numbers: results/adopted.json.
 
-A refactoring changes the digest of the code and no number. ``adopt`` remakes a run of each curve, compares every number,
-and only then enters the old and the new digest here, by curve. Files of results are never rewritten. Whoever compares
-digests compares their representatives (``effective_digest``): those of adopted digests are equal.
+A refactoring changes the digest of the code and no number. ``adopt`` remakes a run of each curve, compares every
+number, and only then enters the old and the new digest here, by curve. Files of results are never rewritten. Whoever
+compares digests compares their representatives (``effective_digest``): those of adopted digests are equal.
 """
 
 import json
@@ -50,16 +50,22 @@ def effective_digest(curve: str, digest: str, ledger: Ledger) -> str:
     >>> effective_digest("sine/cbo/M5_N8", "b", ledger), effective_digest("sine/adam/M5_N1", "b", ledger)
     ('a', 'b')
     """
-    for entry in reversed(ledger):
-        if entry["curve"] == curve and entry["new"]["code"] == digest:
-            digest = entry["old"]["code"]
-    return digest
+    joined = _joined(curve, digest, ledger, "code")
+    return next((e["old"]["code"] for e in ledger if e["curve"] == curve and e["old"]["code"] in joined), digest)
 
 
-def same_versions(curve: str, stored: Mapping[str, str], now: Mapping[str, str], ledger: Ledger) -> bool:
+def same_versions(curve: str, one: Mapping[str, str], other: Mapping[str, str], ledger: Ledger) -> bool:
     """Whether two sets of versions are equal, or were shown to give the same numbers for this curve."""
-    known = [dict(stored)]
-    for entry in ledger:
-        if entry["curve"] == curve and entry["old"]["versions"] in known:
-            known.append(entry["new"]["versions"])
-    return dict(now) in known
+    return dict(other) in _joined(curve, dict(one), ledger, "versions")
+
+
+def _joined(curve: str, value: Any, ledger: Ledger, key: str) -> list[Any]:
+    """The codes (or versions) that the ledger joins to one of them, for this curve."""
+    pairs = [(entry["old"][key], entry["new"][key]) for entry in ledger if entry["curve"] == curve]
+    joined = [value]
+    for known in joined:  # the list grows
+        for old, new in pairs:
+            for one, other in ((old, new), (new, old)):
+                if one == known and other not in joined:
+                    joined.append(other)
+    return joined

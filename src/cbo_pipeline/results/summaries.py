@@ -16,7 +16,7 @@ from cbo_pipeline.config import Run
 from cbo_pipeline.errors import FileRefused
 from cbo_pipeline.numerics.streams import Streams
 from cbo_pipeline.results import contract, netcdf, runs
-from cbo_pipeline.results.code import stage_digest
+from cbo_pipeline.results.code import summary_digest
 from cbo_pipeline.results.examples import example
 
 STATISTICS = ("min", "q25", "median", "q75", "max", "mean")
@@ -53,7 +53,8 @@ def summarise_curve(paths: Sequence[str | Path]) -> xr.Dataset:
         M=("curve", [curve.M]),
         N=("curve", [curve.N]),
     )
-    return _stamped(result, curve.experiment, f"{curve.experiment}/{curve.variant}, M = {curve.M}, N = {curve.N}")
+    title = f"{curve.experiment}/{curve.variant}, M = {curve.M}, N = {curve.N}"
+    return _stamped(result, curve.experiment, title, summary_digest(first.problem))
 
 
 def join(summaries: Sequence[xr.Dataset]) -> xr.Dataset:
@@ -61,7 +62,7 @@ def join(summaries: Sequence[xr.Dataset]) -> xr.Dataset:
     plain = [data.drop_indexes("variant") if "variant" in data.indexes else data for data in summaries]
     result = xr.concat(plain, "curve", join="outer", data_vars="all", fill_value=_FILL, combine_attrs="override")
     experiment = summaries[0].attrs["experiment"]
-    return with_index(_stamped(result, experiment, experiment))
+    return with_index(_stamped(result, experiment, experiment, summary_digest()))
 
 
 _FILL = {"diverged": 0, "settings": "", "run_code": ""}
@@ -82,8 +83,8 @@ def curve_settings(run: Run) -> str:
     return run.with_seed(0).json
 
 
-def _stamped(data: xr.Dataset, experiment: str, name: str) -> xr.Dataset:
-    return contract.stamp(data, "summary", name, stage_digest("results.summaries"), experiment=experiment)
+def _stamped(data: xr.Dataset, experiment: str, name: str, code: str) -> xr.Dataset:
+    return contract.stamp(data, "summary", name, code, experiment=experiment)
 
 
 def _series(data: xr.Dataset) -> xr.Dataset:

@@ -1,0 +1,162 @@
+"""Do files of results still fit the code, the settings and the libraries? A row of a table for every file."""
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from cbo_pipeline.config import Curve, Run, RunName, resolve, runs
+from cbo_pipeline.errors import FileRefused, UserError
+from cbo_pipeline.results import checks, code, costs, json_files, ledger, netcdf, summaries
+from cbo_pipeline.results.versions import differences, versions
+
+COLUMNS = ("file", "kind", "code", "settings", "versions")
+FITS, NOT_IN_CONFIG = "fits", "not in this config"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One file: its kind, and whether its code, its settings and its versions fit, in words."""
+
+    path: str
+    kind: str
+    code: str = FITS
+    settings: str = FITS
+    versions: str = FITS
+
+    @property
+    def fits(self) -> bool:
+        """Whether the file is what the present code would make. Files of other configs may lie beside."""
+        return (self.code, self.versions) == (FITS, FITS) and self.settings in (FITS, NOT_IN_CONFIG)
+
+
+def verify(folder: str | Path, config: Mapping[str, Any]) -> list[Row]:
+    """A row for every run, summary, cost and check below a folder."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise FileRefused(f"{folder}: no such folder of results")
+    known = _Known(config, ledger.read(folder))
+    paths = sorted(path for suffix in ("*.nc", "*.json") for path in folder.rglob(suffix))
+    rows = (_row(path, known) for path in paths if not path.name.startswith("."))
+    return [row for row in rows if row is not None]
+
+
+def lines(rows: Sequence[Row], everything: bool = False) -> list[str]:
+    """The table as text: files that do not fit (or all), then the count."""
+    shown = [row for row in rows if everything or not row.fits]
+    cells = [COLUMNS, *((row.path, row.kind, row.code, row.settings, row.versions) for row in shown)]
+    widths = [max(len(line[k]) for line in cells) for k in range(len(COLUMNS))]
+    text = (
+        ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in cells] if shown else []
+    )
+    fitting = sum(row.fits for row in rows)
+    others = sum(row.settings == NOT_IN_CONFIG for row in rows)
+    told = f"{fitting} of {len(rows)} files fit code, settings and versions"
+    return [*text, told + (f" ({others} of them not in this config)" if others else "")]
+
+
+class _Known:
+    """What the present code, config and libraries are."""
+
+    def __init__(self, config: Mapping[str, Any], entries: ledger.Ledger):
+        self.config, self.ledger = config, entries
+        self.names = set(runs(config))
+        self.curves = {name.curve for name in self.names}
+
+    @functools.cache  # noqa: B019 lives as long as one call of verify
+    def curve_settings(self, curve: Curve) -> str:
+        return summaries.curve_settings(resolve(self.config, curve.run(0)))
+
+    def settings(self, run: Run) -> str:
+        if run.name not in self.names:
+            return NOT_IN_CONFIG
+        return self.settings_of_curve(run.name.curve, summaries.curve_settings(run))
+
+    def settings_of_curve(self, curve: Curve, text: str) -> str:
+        if curve not in self.curves:
+            return NOT_IN_CONFIG
+        stored, wanted = (json.loads(t)["settings"] for t in (text, self.curve_settings(curve)))
+        keys = [key for key in sorted({**stored, **wanted}) if stored.get(key) != wanted.get(key)]
+        if keys:
+            return f"other {', '.join(keys)}"
+        return FITS if text == self.curve_settings(curve) else "another method or problem"
+
+    def code(self, run: Run, digest: str) -> str:
+        now = code.run_digest(run.method, run.problem)
+        curve = str(run.name.curve)
+        same = ledger.effective_digest(curve, digest, self.ledger) == ledger.effective_digest(curve, now, self.ledger)
+        return FITS if same else f"{digest} -> {now}"
+
+    def versions(self, stored: Mapping[str, str], curve: Curve | None = None) -> str:
+        if curve is not None and ledger.same_versions(str(curve), stored, versions(), self.ledger):
+            return FITS
+        return ", ".join(differences(dict(stored))) or FITS
+
+
+def _row(path: Path, known: _Known) -> Row | None:
+    try:
+        return _netcdf(path, known) if path.suffix == ".nc" else _json(path, known)
+    except UserError as error:
+        return Row(str(path), "refused", code=str(error).removeprefix(f"{path}: "))
+
+
+def _netcdf(path: Path, known: _Known) -> Row:
+    data = netcdf.read(path)
+    stored = json.loads(data.attrs["versions"])
+    if data.attrs["kind"] == "run":
+        try:
+            run = Run.from_json(data.attrs["settings"])
+        except UserError as error:
+            return Row(str(path), "run", settings=str(error), versions=known.versions(stored))
+        found = known.code(run, data.attrs["code"]), known.settings(run), known.versions(stored, run.name.curve)
+        return Row(str(path), "run", *found)
+    return _summary(path, data, known, stored)
+
+
+def _summary(path: Path, data: xr.Dataset, known: _Known, stored: Mapping[str, str]) -> Row:
+    """The code of a summary is its own and that of every run in it."""
+    codes, settings, problems = [], [], set()
+    for index in range(data.sizes["curve"]):
+        part = data.isel(curve=index)
+        text = str(part["settings"].item())
+        try:
+            run = Run.from_json(text)
+        except UserError as error:
+            settings.append(str(error))
+            continue
+        problems.add(run.problem)
+        settings.append(known.settings_of_curve(run.name.curve, text))
+        codes += [known.code(run, digest) for digest in np.unique(part["run_code"].values.astype(str)) if digest]
+    own = {code.summary_digest(), *(code.summary_digest(problem) for problem in problems)}
+    codes.append(FITS if data.attrs["code"] in own else "of the summary")
+    return Row(str(path), "summary", _worst(codes), _worst(settings), known.versions(stored))
+
+
+def _worst(words: Sequence[str]) -> str:
+    """What does not fit, each once; else whether all is in the config."""
+    others = [word for word in dict.fromkeys(words) if word not in (FITS, NOT_IN_CONFIG)]
+    return "; ".join(others) or (FITS if FITS in words else NOT_IN_CONFIG)
+
+
+def _json(path: Path, known: _Known) -> Row | None:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return Row(str(path), "refused", code="not valid JSON")
+    if not isinstance(content, dict) or content.get("kind") not in ("cost", "check"):
+        return None
+    content = json_files.read(path, {"cost": costs.KEYS, "check": checks.KEYS})
+    stored = known.versions(content["versions"])
+    if content["kind"] == "check":
+        same = content["code"] == code.stage_digest(f"claims.{content['check']}")
+        return Row(str(path), "check", FITS if same else "other code", FITS, stored)
+    same = content["code"] == code.cost_digest(content["method"], content["problem"])
+    name = RunName(*(content[key] for key in ("experiment", "variant", "M", "N")), 0)
+    run = Run(name, content["problem"], content["method"], content["settings"])
+    settings = known.settings_of_curve(name.curve, summaries.curve_settings(run))
+    return Row(str(path), "cost", FITS if same else "other code", settings, stored)
