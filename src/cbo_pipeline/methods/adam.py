@@ -23,6 +23,7 @@ class Adam(Method):
     beta2: float = 0.999
     delta: float = 1e-8
 
+    needs_gradients: ClassVar[bool] = True
     copies: ClassVar[int] = 6  # parameters, gradient, two moments, and two more in the records of an epoch
     scratch: ClassVar[tuple[str, ...]] = ("gradient",)
 
