@@ -71,7 +71,7 @@ def test_all_risks_are_those_of_the_broadcast_form(seed, N, tasks, S, rank, size
     networks = ensemble(rng, N, 6, size)
     flat = [networks[k].reshape(N, 6) for k in "wbc"]
     basis = task_basis(y).at(np.arange(S))
-    risks = squared_task_risks(*flat, 1 / 6, sorted_points(x, y[0]), basis)
+    risks = squared_task_risks(*flat, np.zeros(N), 1 / 6, sorted_points(x, y[0]), basis)
     assert risks.shape == (N, tasks)
     assert risks.dtype == np.float64
     np.testing.assert_allclose(risks, broadcast_risks(networks, x, y, 1 / 6), rtol=1e-10)
@@ -99,7 +99,7 @@ def test_a_small_risk_beside_large_ones_keeps_its_digits(closeness):
     values = evaluate(networks, x[:, None], 0.1)[..., 0]
     y = values[0] + np.stack([closeness * rng.standard_normal(300), np.full(300, 1.0), np.sin(9 * x)])
     flat = [networks[k].reshape(4, 10) for k in "wbc"]
-    risks = squared_task_risks(*flat, 0.1, sorted_points(x, y[0]), task_basis(y).at(np.arange(300)))
+    risks = squared_task_risks(*flat, np.zeros(4), 0.1, sorted_points(x, y[0]), task_basis(y).at(np.arange(300)))
     assert risks[0, 0] < 2 * closeness**2
     np.testing.assert_allclose(risks, np.mean((values[:, None, :] - y) ** 2, axis=-1), rtol=1e-9)
 
@@ -203,21 +203,18 @@ def test_separate_ensembles_are_independent_runs_of_cbo():
         for p in range(tasks):
             risks = problem.risks(states[p]["particles"], batch)[:, p]
             own = alone.consensus(states[p]["particles"], risks, clock)
-            alone.move(states[p], own, clock, _Part(streams.noise(k), p * N, tasks * N))
+            _move_alone(alone, states[p], own, streams.noise(k), p * N, tasks * N)
             for name, x in states[p]["particles"].items():
                 np.testing.assert_allclose(state["particles"][name][p * N : p * N + N], x, rtol=1e-4, atol=1e-5)
 
 
-class _Part:
-    """The noise that some rows of a larger ensemble get."""
-
-    def __init__(self, noise, first: int, total: int):
-        self.noise, self.first, self.total = noise, first, total
-
-    def blocks(self, x, layer):
-        whole = np.empty((self.total, *x.shape[1:]), x.dtype)
-        xi = np.concatenate([block.copy() for _, block in self.noise.blocks(whole, layer)])
-        yield slice(0, len(x)), xi[self.first : self.first + len(x)]
+def _move_alone(method, state, view, noise, first: int, total: int) -> None:
+    """Eq. (cbo:sde) with the noise that these rows of a larger ensemble get."""
+    for layer, (name, theta) in enumerate(state["particles"].items()):
+        whole = np.empty((total, *theta.shape[1:]), theta.dtype)
+        xi = np.concatenate([block.copy() for _, block in noise.blocks(whole, layer)])[first : first + len(theta)]
+        away = theta - view.consensus[name]
+        theta += -method.lambda_ * method.dt * away + (method.sigma_squared * method.dt) ** 0.5 * away * xi
 
 
 def test_separate_ensembles_are_multi_task_cbo_without_sharing():

@@ -8,19 +8,19 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from cbo_pipeline.numerics import network
-from cbo_pipeline.numerics.kernels.piecewise import predictions, sorted_points, squared_gradients, squared_risks
+from cbo_pipeline.numerics.kernels.piecewise import sorted_points, squared_gradients, squared_risks
 
 
-def dense_risks(w, b, c, x, y, scale):
+def dense_risks(w, b, c, x, y, scale, a=None):
     """Mean squared error of every network by the plain formula."""
-    networks = {"w": w[:, :, None], "b": b, "c": c[:, :, None]}
+    networks = {"w": w[:, :, None], "b": b, "c": c[:, :, None]} | ({} if a is None else {"a": a[:, None]})
     values = network.evaluate(networks, x[:, None], scale)[:, :, 0]
     return np.mean((values - y) ** 2, axis=1)
 
 
-def fast_risks(w, b, c, x, y, scale):
+def fast_risks(w, b, c, x, y, scale, a=None):
     out = np.empty(len(w))
-    squared_risks(w, b, c, scale, *sorted_points(x, y), out)
+    squared_risks(w, b, c, np.zeros(len(w)) if a is None else a, scale, *sorted_points(x, y), out)
     return out
 
 
@@ -130,13 +130,12 @@ def test_permuting_the_neurons_changes_nothing():
     np.testing.assert_allclose(fast_risks(*networks, x, y, 1 / 25), fast_risks(*permuted, x, y, 1 / 25), rtol=1e-12)
 
 
-def test_predictions():
-    (w, b, c), (x, y) = random_networks(6, 20), points(70)
-    p = sorted_points(x, y)
-    out = np.empty((6, 70))
-    predictions(w, b, c, 1 / 20, p.x, p.first, p.low, p.bins_per_unit, out)
-    expected = network.evaluate({"w": w[:, :, None], "b": b, "c": c[:, :, None]}, x[:, None], 1 / 20)[:, :, 0]
-    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-14)
+@pytest.mark.parametrize("scale", [1 / 17, 1.0])
+def test_outer_biases(scale):
+    networks, (x, y), a = random_networks(6, 17), points(70), np.linspace(-2, 2, 6)
+    expected = dense_risks(*networks, x, y, scale, a)
+    np.testing.assert_allclose(fast_risks(*networks, x, y, scale, a), expected, rtol=1e-12)
+    assert (expected != dense_risks(*networks, x, y, scale)).all()
 
 
 @pytest.mark.parametrize("case", ["random", "no slope", "kinks on data points", "some slopes zero"])
@@ -145,12 +144,13 @@ def test_gradients_equal_autograd(case):
     w, b, c = random_networks(5, 15, seed=8)
     if case != "random":
         w, b, c = DEGENERATE[case](w, b, c, x)
-    out, gradients = np.empty(5), [np.empty((5, 15)) for _ in range(3)]
-    squared_gradients(w, b, c, 1 / 15, *sorted_points(x, y), out, *gradients)
-    tw, tb, tc = (torch.tensor(p, requires_grad=True) for p in (w, b, c))
+    a = np.linspace(-1, 1, 5)
+    out, gradients = np.empty(5), [np.empty_like(p) for p in (w, b, c, a)]
+    squared_gradients(w, b, c, a, 1 / 15, *sorted_points(x, y), out, *gradients)
+    tw, tb, tc, ta = (torch.tensor(p, requires_grad=True) for p in (w, b, c, a))
     hidden = torch.relu(tw[:, None, :] * torch.tensor(x)[None, :, None] + tb[:, None, :])
-    risks = (((hidden * tc[:, None, :]).mean(2) - torch.tensor(y)) ** 2).mean(1)
+    risks = (((hidden * tc[:, None, :]).mean(2) + ta[:, None] - torch.tensor(y)) ** 2).mean(1)
     risks.sum().backward()
     np.testing.assert_allclose(out, risks.detach().numpy(), rtol=1e-12)
-    for ours, theirs in zip(gradients, (tw, tb, tc), strict=True):
+    for ours, theirs in zip(gradients, (tw, tb, tc, ta), strict=True):
         np.testing.assert_allclose(ours, theirs.grad.numpy(), rtol=1e-9, atol=1e-14)

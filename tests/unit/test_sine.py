@@ -197,7 +197,7 @@ def test_divergence_is_recorded_not_hidden(monkeypatch):
     spoil = {"at": 5}
     problem_risks = training.problem.risks
 
-    def risks(networks, batch):
+    def risks(networks, batch, alpha=None):
         values = problem_risks(networks, batch)
         return np.full_like(values, np.nan) if training.iteration >= spoil["at"] else values
 

@@ -116,21 +116,6 @@ def add_networks(n, w, b, c, a, scale, x, first, low, bins_per_unit, slope, offs
 
 
 @kernel(nogil=True)
-def predictions(w, b, c, a, scale, x, first, low, bins_per_unit, out):
-    """The values of N networks: fill ``out`` (N, S) with scale * sum_m c_m relu(w_m x + b_m) + a."""
-    size, width = x.size - 1, w.shape[1]
-    slope, offset = np.empty((size + 1, 1)), np.empty((size + 1, 1))
-    kink, place = np.empty(width), np.empty(width, np.int64)
-    for n in range(w.shape[0]):
-        add_networks(n, w, b, c, a, scale, x, first, low, bins_per_unit, slope, offset, kink, place)
-        line, constant = 0.0, 0.0
-        for s in range(size):
-            line += slope[s, 0]
-            constant += offset[s, 0]
-            out[n, s] = line * x[s] + constant
-
-
-@kernel(nogil=True)
 def squared_risks(w, b, c, a, scale, x, y, first, low, bins_per_unit, out):
     """Eq. (eq:empirical_risk) with Eq. (eq:MSE) for N networks: fill ``out`` (N,) with mean (y - g)^2.
 

@@ -1,0 +1,259 @@
+"""Steps and consensus points held to plain PyTorch, bit by bit, and why the last bit matters."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cbo_pipeline.methods.base import Clock
+from cbo_pipeline.methods.cbo import CBO
+from cbo_pipeline.methods.hybrid import Hybrid
+from cbo_pipeline.methods.multi_task_cbo import MultiTaskCBO
+from cbo_pipeline.numerics import steps
+from cbo_pipeline.numerics.consensus import MEAN_FORMS, consensus_point, gibbs_factors, gibbs_weights, weighted_mean
+from cbo_pipeline.numerics.kernels.noise import Noise
+from cbo_pipeline.numerics.network import zeros_like
+
+COMMON = {"dt": 0.1, "alpha": 30.0, "lambda_": 1.1, "sigma_squared": 1.6, "initial": "uniform", "initial_bound": 1.0}
+WIDTHS = (64, 192)  # torch adds whole blocks of 64 columns in one order; here all columns are added so
+
+
+class Wells:
+    """Risks that depend on the particles, for as many tasks as asked for, and what a gradient might be."""
+
+    def __init__(self, tasks: int):
+        self.centres = np.linspace(-0.5, 0.5, tasks)
+
+    def risks(self, networks, batch, alpha=None):
+        x = networks["b"].astype(np.float64)
+        risks = np.stack([np.mean((x - centre) ** 2, axis=1) for centre in self.centres], axis=1)
+        return risks[:, 0] if len(self.centres) == 1 else risks
+
+    def risks_and_gradients(self, networks, batch, out):
+        for name, x in networks.items():
+            out[name][...] = np.sin(9 * x) + x
+        return self.risks(networks, batch)
+
+
+def ensemble(N: int, dtype, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    shapes = {"w": (N, WIDTHS[0] // 2, 2), "b": (N, WIDTHS[1])}
+    return {name: rng.uniform(-1, 1, shape).astype(dtype) for name, shape in shapes.items()}
+
+
+def tensors(networks):
+    return {name: torch.from_numpy(x.copy()) for name, x in networks.items()}
+
+
+def normals(theta, layer: int, k: int):
+    """The noise of iteration k, as a tensor."""
+    blocks = Noise((5, 6), k).blocks(theta.numpy(), layer)
+    return torch.from_numpy(np.concatenate([xi.copy() for _, xi in blocks]))
+
+
+def equal(networks, plain) -> bool:
+    return all(np.array_equal(x, plain[name].numpy()) for name, x in networks.items())
+
+
+def plain_mean(weights: np.ndarray, theta):
+    """V = sum_n beta_n theta_n for one task."""
+    beta = torch.from_numpy(weights).to(theta.dtype)
+    return (beta.reshape(-1, *(1,) * (theta.ndim - 1)) * theta).sum(0)
+
+
+def plain_cbo(theta, V, xi, form: str):
+    """Eq. (cbo:sde) as one types it."""
+    lambda_, dt, sigma = COMMON["lambda_"], COMMON["dt"], COMMON["sigma_squared"] ** 0.5
+    d = theta - V
+    if form == steps.ONE_FACTOR:
+        return theta + d * (sigma * dt**0.5 * xi - lambda_ * dt)
+    return theta - lambda_ * dt * d + sigma * dt**0.5 * d * xi
+
+
+@pytest.mark.parametrize("form", [steps.SEPARATE_TERMS, steps.ONE_FACTOR])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_cbo_is_plain_pytorch_to_the_last_bit(dtype, form):
+    method, problem, N = CBO(**COMMON, step_form=form), Wells(1), 40
+    state = {"particles": ensemble(N, dtype)}
+    plain = tensors(state["particles"])
+    for k in range(300):
+        clock = Clock(0, k, all_risks=bool(k % 2))
+        weights = gibbs_weights(problem.risks(state["particles"], None), 30.0)[0]
+        state = method.move(state, method.look(state, problem, None, clock), clock, Noise((5, 6), k))
+        for layer, (name, theta) in enumerate(plain.items()):
+            plain[name] = plain_cbo(theta, plain_mean(weights, theta), normals(theta, layer, k), form)
+        assert equal(state["particles"], plain), k
+    assert state["particles"]["w"].dtype == dtype
+
+
+@pytest.mark.parametrize("form", [steps.SEPARATE_TERMS, steps.ONE_FACTOR])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_multi_task_cbo_is_plain_pytorch_to_the_last_bit(dtype, form):
+    method, problem, N, P = MultiTaskCBO(**COMMON, step_form=form), Wells(7), 40, 7
+    state = {"particles": ensemble(N, dtype)}
+    plain, task = tensors(state["particles"]), method.assigned(N, P)
+    for k in range(300):
+        clock = Clock(0, k)
+        weights = gibbs_weights(problem.risks(state["particles"], None), 30.0)
+        state = method.move(state, method.look(state, problem, None, clock), clock, Noise((5, 6), k))
+        for layer, (name, theta) in enumerate(plain.items()):
+            V = torch.stack([plain_mean(beta, theta) for beta in weights])
+            plain[name] = plain_cbo(theta, V[task], normals(theta, layer, k), form)
+        assert equal(state["particles"], plain), k
+
+
+@pytest.mark.parametrize("form", [steps.SEPARATE_TERMS, steps.ONE_FACTOR])
+def test_the_hybrid_is_plain_pytorch_to_the_last_bit(form):
+    """torch's square root in single precision is not always the nearest number; that of torch in double is, here."""
+    gamma, beta1, beta2, delta = 0.7, 0.9, 0.999, 1e-8
+    method, problem, N = Hybrid(**COMMON, step_form=form, gamma=gamma), Wells(1), 40
+    particles = ensemble(N, np.float32)
+    state = method.restored({"particles": particles, "first": zeros_like(particles), "second": zeros_like(particles)})
+    plain, s, r = tensors(particles), tensors(state["first"]), tensors(state["second"])
+    lambda_, dt, sigma = COMMON["lambda_"], COMMON["dt"], COMMON["sigma_squared"] ** 0.5
+    for k in range(300):
+        clock = Clock(0, k)
+        view = method.look(state, problem, None, clock)
+        weights, gradient = gibbs_weights(view.risks, 30.0)[0], tensors(state["gradient"])
+        state = method.move(state, view, clock, Noise((5, 6), k))
+        for layer, (name, theta) in enumerate(plain.items()):
+            g, d, xi = gradient[name], theta - plain_mean(weights, theta), normals(theta, layer, k)
+            s[name] = beta1 * s[name] + (1 - beta1) * g
+            r[name] = beta2 * r[name] + (1 - beta2) * g * g
+            s_hat, r_hat = s[name] / (1 - beta1 ** (k + 1)), r[name] / (1 - beta2 ** (k + 1))
+            root = r_hat.double().sqrt().float()
+            if form == steps.ONE_FACTOR:
+                cbo = d * (sigma * dt**0.5 * xi - lambda_ * dt)
+            else:
+                cbo = -lambda_ * dt * d + sigma * dt**0.5 * d * xi
+            plain[name] = theta - gamma * dt * s_hat / (root + delta) + (1 - gamma) * cbo
+        assert equal(state["particles"], plain), k
+    assert equal(state["first"], s)
+    assert equal(state["second"], r)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("form", [steps.SEPARATE_TERMS, steps.ONE_FACTOR])
+def test_tensors_take_the_same_steps_as_arrays(dtype, form):
+    """The lines for other devices, on a CPU; to rounding where torch's square root is in them."""
+    N, P = 30, 3
+    task, arrays = np.arange(N) % P, ensemble(N, dtype)
+    moved = tensors(arrays)
+    weights = gibbs_weights(np.random.default_rng(1).uniform(size=(N, P)), 20.0)
+    for k in range(20):
+        V, plain_V = weighted_mean(weights, arrays), weighted_mean(weights, moved)
+        assert equal(V, plain_V)
+        steps.cbo_step(arrays, V, Noise((1, 2), k), 0.1, 0.4, form, task)
+        steps.cbo_step(moved, plain_V, Noise((1, 2), k), 0.1, 0.4, form, task)
+        assert equal(arrays, moved)
+    V = {name: x[:1] for name, x in V.items()}
+    groups, plain_groups = [[x, zeros_like(x), zeros_like(x), zeros_like(x)] for x in (arrays, moved)]
+    for k in range(3):
+        for name, x in arrays.items():
+            groups[3][name][...] = np.sin(x)
+            plain_groups[3][name].copy_(torch.from_numpy(np.sin(x)))
+        rates = steps.adam_rates(0.01, 0.9, 0.999, 1e-8, k)
+        for made in (groups, plain_groups):
+            own = V if made is groups else tensors(V)
+            steps.hybrid_step(*made, own, Noise((1, 2), k), 0.1, 0.4, form, 0.7, rates)
+            steps.adam_step(*made, rates)
+    for name, x in arrays.items():
+        np.testing.assert_allclose(moved[name].numpy(), x, rtol=0, atol=8 * np.finfo(dtype).eps)
+
+
+def test_the_drift_at_a_spread_of_one_unit_in_the_last_place():
+    """Why the form of the step matters: separate terms round the drift away, one factor does not.
+
+    At a spread d of one unit in the last place of theta, lambda dt d is a tenth of it: theta - lambda dt d is theta
+    again, and only a large xi moves the particle. In one factor the drift shifts the noise: the particle moves where
+    sigma sqrt(dt) xi - lambda dt exceeds a half, and so more often towards the consensus point than away from it.
+    """
+    one = np.float32(1.5)
+    theta = np.full((1, 1 << 18), one, np.float32)
+    V = {"b": np.full((1, 1 << 18), np.nextafter(one, np.float32(0)), np.float32)}
+    moved = {}
+    for form in (steps.SEPARATE_TERMS, steps.ONE_FACTOR):
+        particles = {"b": theta.copy()}
+        steps.cbo_step(particles, V, Noise((3, 4), 0), 0.1, 0.4, form)
+        moved[form] = np.sign(particles["b"] - theta)
+    quiet = {"b": theta.copy()}
+    steps.cbo_step(quiet, V, Noise((3, 4), 0), 0.1, 0.0, steps.SEPARATE_TERMS)
+    np.testing.assert_array_equal(quiet["b"], theta)
+    away, towards = (np.mean(moved[steps.SEPARATE_TERMS] == sign) for sign in (1, -1))
+    assert away == pytest.approx(towards, rel=0.03)
+    away, towards = (np.mean(moved[steps.ONE_FACTOR] == sign) for sign in (1, -1))
+    assert towards > 2 * away
+
+
+# --- the consensus point -----------------------------------------------------------------------------------------
+
+
+@given(
+    N=st.sampled_from([1, 2, 15, 16, 17, 31, 200, 255, 256, 257, 1000, 4097]),
+    seed=st.integers(0, 2**32 - 1),
+    sharp=st.sampled_from([0.0, 1.0, 100.0, 3000.0]),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_the_mean_is_that_of_plain_pytorch_to_the_last_bit(N, seed, sharp, dtype):
+    """With many particles, with few that have a weight, across the ends of torch's groups of sums."""
+    rng = np.random.default_rng(seed)
+    theta = {"b": rng.standard_normal((N, 64)).astype(dtype)}
+    weights = gibbs_weights(rng.uniform(size=(N, 2)), sharp)
+    V = weighted_mean(weights, theta)["b"]
+    for p in range(2):
+        np.testing.assert_array_equal(V[p], plain_mean(weights[p], torch.from_numpy(theta["b"])).numpy())
+
+
+def test_a_quotient_is_that_of_plain_pytorch_to_the_last_bit():
+    rng = np.random.default_rng(0)
+    theta, risks = rng.standard_normal((200, 64)).astype(np.float32), rng.uniform(size=200)
+    V = consensus_point(risks, 8.0, {"b": theta}, "quotient")["b"][0]
+    factors = torch.from_numpy(gibbs_factors(risks, 8.0)[0]).float()[:, None]
+    total = (factors * torch.ones(200, 64)).sum(0)
+    np.testing.assert_array_equal(V, ((factors * torch.from_numpy(theta)).sum(0) / total).numpy())
+
+
+def test_a_float64_sum_is_rounded_once():
+    rng = np.random.default_rng(0)
+    theta, risks = rng.standard_normal((200, 33)).astype(np.float32), rng.uniform(size=200)
+    V = consensus_point(risks, 8.0, {"b": theta}, "float64_sum")["b"][0]
+    exact = gibbs_weights(risks, 8.0)[0].astype(np.longdouble) @ theta.astype(np.longdouble)
+    np.testing.assert_array_equal(V, exact.astype(np.float32))
+
+
+@pytest.mark.parametrize("form", MEAN_FORMS)
+@pytest.mark.parametrize("made", [np.asarray, torch.from_numpy], ids=["array", "tensor"])
+@pytest.mark.parametrize("tasks", [1, 4])
+def test_all_forms_are_the_mean_and_leave_out_who_has_no_weight(form, made, tasks):
+    rng = np.random.default_rng(1)
+    networks = {"w": rng.standard_normal((50, 9, 3)).astype(np.float32), "a": rng.standard_normal((50, 1))}
+    networks["a"] = networks["a"].astype(np.float32)
+    risks = rng.uniform(size=(50, tasks))
+    risks[7] = np.inf
+    weights = gibbs_weights(risks, 10.0)
+    for x in networks.values():
+        x[7] = [np.inf, np.nan][len(x.shape) % 2]
+    V = consensus_point(risks[:, 0] if tasks == 1 else risks, 10.0, {k: made(x) for k, x in networks.items()}, form)
+    for name, x in networks.items():
+        kept = np.delete(x, 7, axis=0).astype(np.float64)
+        expected = np.einsum("pn,n...->p...", np.delete(weights, 7, axis=1), kept)
+        assert np.asarray(V[name]).dtype == np.float32
+        np.testing.assert_allclose(np.asarray(V[name]), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_forms_differ_in_the_last_bits_only():
+    rng = np.random.default_rng(2)
+    theta = {"b": rng.standard_normal((200, 500)).astype(np.float32)}
+    risks = rng.uniform(size=200)
+    V = [consensus_point(risks, 3.0, theta, form)["b"] for form in MEAN_FORMS]
+    for i, one in enumerate(V):
+        for other in V[:i]:
+            assert (one != other).any()
+            np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
+
+
+def test_an_ensemble_that_is_not_contiguous_is_refused():
+    theta = {"b": np.zeros((5, 8), np.float32)[:, ::2]}
+    with pytest.raises(ValueError, match="contiguous"):
+        steps.cbo_step(theta, {"b": np.zeros((1, 4), np.float32)}, Noise((1, 2), 0), 0.1, 0.4, steps.ONE_FACTOR)
