@@ -1,8 +1,8 @@
 """Digests of code that were shown to give the same numbers: results/adopted.json.
 
 A refactoring changes the digest of the code and no number. ``adopt`` remakes a run of each curve, compares every
-number, and only then enters the old and the new digest here, by curve. Files of results are never rewritten. Whoever
-compares digests compares their representatives (``effective_digest``): those of adopted digests are equal.
+number, and only then enters the old and the new digest here, by curve. Files of results are never rewritten.
+Whoever compares digests compares their representatives (``effective_digest``): those of adopted digests are equal.
 """
 
 import json

@@ -9,6 +9,7 @@ from pathlib import Path
 from cbo_pipeline import plugins
 from cbo_pipeline.config import check_config, loading
 from cbo_pipeline.problems._mnist_files import ENVIRONMENT, places
+from cbo_pipeline.results import ledger
 from cbo_pipeline.workflow.plan import Plan
 
 
@@ -16,7 +17,7 @@ def plan_of(overlays: Iterable[str | Path], changes: dict) -> Plan:
     """The plan of config.yaml with these files and changes laid over it; a mistake is an error that names the key."""
     config = loading.config_of_workflow(overlays, changes)
     check_config(config)
-    return Plan(config)
+    return Plan(config, ledger.read("results"))
 
 
 def shell_setup(plan: Plan, root: str | Path, deployment: Iterable) -> str:

@@ -13,7 +13,7 @@ from cbo_pipeline import figures
 from cbo_pipeline.config import Curve, Run, RunName, memory, resolve, runs
 from cbo_pipeline.config.names import short_list
 from cbo_pipeline.figures import Figure, Need
-from cbo_pipeline.results import code
+from cbo_pipeline.results import code, ledger
 
 MNIST_FILE = "results/data/mnist.md5"
 PAGES = (
@@ -55,10 +55,11 @@ def one_of(names: Iterable[str]) -> str:
 
 
 class Plan:
-    """Everything that a checked config asks for."""
+    """Everything that a checked config asks for. ``adopted`` is the ledger of the folder of results."""
 
-    def __init__(self, config: dict[str, Any]):
+    def __init__(self, config: dict[str, Any], adopted: ledger.Ledger = ()):
         self.config = config
+        self.adopted = adopted
         self.runs = tuple(runs(config))
         self.curves = tuple(dict.fromkeys(name.curve for name in self.runs))
         self.experiments = tuple(config["experiments"])
@@ -95,9 +96,10 @@ class Plan:
         return short_list(name.seed for name in self._runs_of_curve[curve_of(wildcards)])
 
     def code_of_run(self, wildcards) -> str:
-        """The digest of the code that decides a run."""
-        run = self.curve_run(curve_of(wildcards))
-        return code.run_digest(run.method, run.problem)
+        """The digest of the code that decides a run, or of older code that was shown to give the same numbers."""
+        curve = curve_of(wildcards)
+        run = self.curve_run(curve)
+        return ledger.effective_digest(str(curve), code.run_digest(run.method, run.problem), self.adopted)
 
     def code_of_cost(self, wildcards) -> str:
         """The digest of the code whose cost is measured."""
