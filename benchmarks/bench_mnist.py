@@ -13,7 +13,7 @@ Then each form runs in a process of its own, which tells its peak memory; and on
 consists of, step by step.
 """
 
-from timing import Row, emit, fetch_mnist, iterations, report, resident, take_turns  # first: it sets one thread
+from timing import Row, emit, have_mnist, iterations, report, resident, take_turns  # first: it sets one thread
 
 # isort: split
 import subprocess
@@ -55,7 +55,6 @@ def cbx_dynamic(objective):
 def minibatches():
     """The images as CBXpy's user would hold them, and an epoch of minibatches."""
     import torch
-
     from cbo_pipeline.problems._mnist_files import folder, torchvision_mnist
 
     files = torchvision_mnist()(folder(), train=True)
@@ -162,7 +161,7 @@ def print_parts() -> None:
 
 
 def main() -> None:
-    fetch_mnist()
+    have_mnist()
     if "--only" in sys.argv:
         return print_peak(sys.argv[sys.argv.index("--only") + 1])
     if "--parts" in sys.argv:

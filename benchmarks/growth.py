@@ -8,7 +8,7 @@ ensemble that no longer fits into a cache takes up to twice as long a number, wh
 the resident memory of a process grew by at its peak (``cbo_pipeline.training.cost``).
 """
 
-from timing import emit, fetch_mnist, iterations, take_turns  # first: it sets one thread
+from timing import emit, have_mnist, iterations, take_turns  # first: it sets one thread
 
 # isort: split
 import copy
@@ -142,7 +142,7 @@ def plot(rows: list[dict], path) -> None:
 
 
 def main() -> None:
-    fetch_mnist()
+    have_mnist()
     measure("growth", TIME, seconds, "s")
     measure("memory growth", MEMORY, peak_megabytes, "MB")
 

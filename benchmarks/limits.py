@@ -7,7 +7,7 @@ says what limits it: numbers a second for random numbers, neurons and points for
 """
 
 import timing  # first: it sets one thread
-from timing import emit, fetch_mnist
+from timing import emit, have_mnist
 
 # isort: split
 import dataclasses
@@ -208,7 +208,7 @@ def machine() -> None:
 
 
 def main() -> None:
-    fetch_mnist()
+    have_mnist()
     machine()
     regression("sine", "cbo", 100, 200)
     regression("multi_task", "multi_task_cbo", 100, 200)

@@ -25,7 +25,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import timing
-from timing import Row, emit, fetch_mnist
+from timing import Row, emit, have_mnist
 
 ROOT = Path(__file__).parents[1]
 FEW, MANY = 10, 40  # tiny jobs
@@ -179,7 +179,7 @@ def report_estimates(curves: list[dict], exponents: dict[str, float]) -> None:
 
 def main() -> None:
     """With ``--exponents JSON``, the exponents by the names of their series; else linear growth, OT's M squared."""
-    fetch_mnist()
+    have_mnist()
     found = curves()
     report_workflow(found)
     for experiment in dict.fromkeys(curve["experiment"] for curve in found):

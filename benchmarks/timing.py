@@ -69,13 +69,14 @@ def iterations(training) -> Callable[[], object]:
     return lambda: next(steps)
 
 
-def fetch_mnist() -> None:
+def have_mnist() -> None:
     """See that MNIST is there: in CBO_DATA_DIR, or fetched to the project's data folder."""
-    from cbo_pipeline.problems import _mnist_files as mnist_data
+    from cbo_pipeline.problems._mnist_arrays import ENVIRONMENT
+    from cbo_pipeline.workflow import fetch_mnist
 
-    folder, source = mnist_data.places(str(Path(__file__).parents[1] / "data"))
-    mnist_data.fetch(folder, source, lambda text: print(text, file=sys.stderr))
-    os.environ[mnist_data.ENVIRONMENT] = str(folder.absolute())
+    folder, source = fetch_mnist.places(str(Path(__file__).parents[1] / "data"))
+    fetch_mnist.fetch(folder, source, lambda text: print(text, file=sys.stderr))
+    os.environ[ENVIRONMENT] = str(folder.absolute())
 
 
 def resident(name: str = "VmRSS") -> float:

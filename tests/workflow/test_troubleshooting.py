@@ -12,10 +12,11 @@ import torch
 
 from cbo_pipeline import config as settings
 from cbo_pipeline.errors import UserError
-from cbo_pipeline.problems import _mnist_files as mnist_data
+from cbo_pipeline.problems import _mnist_arrays
 from cbo_pipeline.results import netcdf, runs
 from cbo_pipeline.training import checkpoint
 from cbo_pipeline.training.loop import Training, train
+from cbo_pipeline.workflow import fetch_mnist
 from tiny import ROOT, run_of
 
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
@@ -64,16 +65,15 @@ def not_netcdf(tmp_path, monkeypatch):
 
 
 def no_mnist(tmp_path, monkeypatch):
-    monkeypatch.setattr(mnist_data, "_sources", lambda *_: iter(()))
-    mnist_data.fetch(tmp_path)
+    monkeypatch.setattr(fetch_mnist, "_sources", lambda *_: iter(()))
+    fetch_mnist.fetch_originals(tmp_path)
 
 
 def altered_mnist(tmp_path, monkeypatch):
-    for name in mnist_data.MD5:
-        path = mnist_data.raw(tmp_path, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("altered")
-    mnist_data.check(tmp_path)
+    path = _mnist_arrays.path_in(tmp_path)
+    path.parent.mkdir(parents=True)
+    path.write_text("altered")
+    _mnist_arrays.read(tmp_path)
 
 
 def no_gpu(tmp_path, monkeypatch):

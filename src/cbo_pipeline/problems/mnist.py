@@ -15,7 +15,7 @@ import numpy as np
 from cbo_pipeline.errors import ConfigError
 from cbo_pipeline.numerics.network import Networks
 from cbo_pipeline.numerics.streams import Streams
-from cbo_pipeline.problems import _mnist_files as mnist_data
+from cbo_pipeline.problems import _mnist_arrays
 from cbo_pipeline.problems.base import Problem
 
 TRAINING_IMAGES = 60_000
@@ -68,20 +68,19 @@ class MNIST(Problem):
         if self.device != "cpu" and not torch.cuda.is_available():
             raise ConfigError(f"device: {self.device} is not available on this machine; set device: cpu")
         torch.set_num_threads(1)
-        mnist_data.check(mnist_data.folder())
-        self.training, self.test = self._read(train=True), self._read(train=False)
+        arrays = _mnist_arrays.read()
+        self.training = self._images(arrays.training_images[: self.images], arrays.training_labels[: self.images])
+        self.test = self._images(arrays.test_images, arrays.test_labels)
 
-    def _read(self, train: bool) -> Images:
+    def _images(self, pixels: np.ndarray, labels: np.ndarray) -> Images:
         import torch
 
-        files = mnist_data.torchvision_mnist()(mnist_data.folder(), train=train)
-        count = self.images if train else len(files.data)
-        x = torch.ones(count, self.features + 1, dtype=getattr(torch, self.precision))
-        x[:, :-1] = files.data[:count].reshape(count, -1)
+        x = torch.ones(len(pixels), self.features + 1, dtype=getattr(torch, self.precision))
+        x[:, :-1] = torch.from_numpy(np.array(pixels))
         x[:, :-1] /= 255
         if self.pixels == "standardised":
             x[:, :-1] = (x[:, :-1] - MEAN) / DEVIATION
-        return Images(x.to(self.device), files.targets[:count].to(self.device))
+        return Images(x.to(self.device), torch.from_numpy(labels.astype(np.int64)).to(self.device))
 
     @property
     def scale(self) -> float:

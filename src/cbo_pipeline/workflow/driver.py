@@ -8,8 +8,9 @@ from pathlib import Path
 
 from cbo_pipeline import plugins
 from cbo_pipeline.config import check_config, loading
-from cbo_pipeline.problems._mnist_files import ENVIRONMENT, places
+from cbo_pipeline.problems._mnist_arrays import ENVIRONMENT
 from cbo_pipeline.results import ledger
+from cbo_pipeline.workflow.fetch_mnist import places
 from cbo_pipeline.workflow.plan import Plan
 
 

@@ -28,11 +28,10 @@ def declare(commands) -> None:
 
 
 def _fetch_mnist(options) -> int:
-    from cbo_pipeline.problems import _mnist_files as mnist_data
+    from cbo_pipeline.problems._mnist_arrays import folder
+    from cbo_pipeline.workflow import fetch_mnist
 
-    mnist_data.fetch(
-        options.data_dir or mnist_data.folder(), options.source, lambda text: print(text, file=sys.stderr)
-    )
+    fetch_mnist.fetch(options.data_dir or folder(), options.source, lambda text: print(text, file=sys.stderr))
     if options.output:
-        mnist_data.write_manifest(options.output)
+        fetch_mnist.write_manifest(options.output)
     return 0

