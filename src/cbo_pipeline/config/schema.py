@@ -80,6 +80,12 @@ def _complaint_about(key: str, value: str, folders: tuple[Path, ...]) -> tuple[s
     return _complaint(json.loads(value), _validator(json.dumps(rule(key)), folders))
 
 
+def check_top_key(key: str, value: Any) -> None:
+    """Refuse the value of a key that stands beside ``experiments``."""
+    check_plain(value, key)
+    _raise(_complaint(value, _validator(json.dumps(schema()["properties"][key]), plugins.folders())), key)
+
+
 def check_config_shape(config: Any) -> None:
     """Refuse a whole config that is not as the schema has it."""
     check_plain(config, "")
@@ -92,7 +98,8 @@ def _complaint(value: Any, validator) -> tuple[str, str, str] | None:
     if not errors:
         return None
     rest, words, code = messages.complaint(errors[0])
-    return "".join(f".{p}" for p in errors[0].absolute_path) + rest, words, code
+    place = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in errors[0].absolute_path)
+    return place + rest, words, code
 
 
 def _raise(complaint: tuple[str, str, str] | None, path: str) -> None:
