@@ -106,7 +106,7 @@ PROVOKED = {
     "does not divide": lambda t, _: config(t, "{batch_size: 300}"),
     "consensus is not guaranteed": lambda t, _: config(t, "{methods: {cbo: {sigma_squared: 2.5}}}"),
     "of memory": lambda t, _: config(t, "{methods: {cbo: {N: 1000000000000}}}"),
-    "could not be had": no_mnist,
+    "could not be obtained": no_mnist,
     "truncated or altered": altered_mnist,
     "device: cuda": no_gpu,
     "not a readable NetCDF file": not_netcdf,

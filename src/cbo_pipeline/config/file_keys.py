@@ -15,10 +15,12 @@ from cbo_pipeline.errors import ConfigError
 
 
 def plugin_folders(content: dict, folder: Path) -> list[Path]:
-    """The folders under the key ``plugins`` of one file; what is wrong with it is said by the check."""
-    named = content.get("plugins")
-    named = [named] if isinstance(named, str) else named if isinstance(named, list) else []
-    return [folder / name for name in named if isinstance(name, str)]
+    """The folders under the key ``plugins`` of one file."""
+    if "plugins" not in content:
+        return []
+    named = content["plugins"]
+    schema.check_top_key("plugins", named)
+    return [folder / name for name in ([named] if isinstance(named, str) else named)]
 
 
 def with_paths(content: dict, folder: Path) -> dict:

@@ -60,7 +60,7 @@ def written_out(config: Any, left_out: Iterable[tuple[str, ...]] = ()) -> dict:
 
     A variant that is left out, or whose experiment is, can still be what another one starts from.
     """
-    check_shape(config)
+    schema.check_config_shape(config)
     full = {**config, "experiments": {}}
     for experiment, content in config["experiments"].items():
         chosen = (v for v in content["methods"] if not {(experiment,), (experiment, v)} & set(left_out))
@@ -75,11 +75,6 @@ def written_out(config: Any, left_out: Iterable[tuple[str, ...]] = ()) -> dict:
         if (name,) not in left_out and (only is None or name in only)
     }
     return sweeps.unfolded(full)
-
-
-def check_shape(config: Any) -> None:
-    """Refuse what the schema does not allow; nothing else can be asked of such a config."""
-    schema.check_value(config, schema.schema(), "")
 
 
 def _take_out_nulls(content: dict, earlier: dict, left_out: set[tuple[str, ...]]) -> None:

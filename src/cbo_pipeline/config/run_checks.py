@@ -18,7 +18,7 @@ def check_run(run, where: str) -> None:
     for key in sorted(needed - set(settings)):
         raise messages.refuse(f"{where}.{key}", f"missing ({schema.description(key)})", "missing")
     for key, value in {**settings, "M": name.M, "N": name.N, "seeds": [name.seed]}.items():
-        schema.check_value(value, schema.rule(key), f"{where}.{key}")
+        schema.check_setting(key, value, f"{where}.{key}")
     _check_together(run, problem, method, where)
     for check in (problem.check, method.check):
         complaint = check(settings, name.M, name.N)

@@ -68,18 +68,44 @@ def description(key: str) -> str:
     return rule(key).get("description", "no description").rstrip(".")
 
 
-def check_value(value: Any, rule: dict, path: str) -> None:
-    """Raise the first complaint of the schema about ``value`` as one line that starts with the key."""
+def check_setting(key: str, value: Any, path: str) -> None:
+    """Refuse a value that a setting does not take; ``path`` is where it stands."""
     check_plain(value, path)
-    errors = sorted(
-        _validator(json.dumps(rule), plugins.folders()).iter_errors(value),
-        key=lambda e: (len(e.absolute_path), str(e.absolute_path)),
-    )
-    if errors:
-        rest, words, code = messages.complaint(errors[0])
-        place = ".".join(str(p) for p in errors[0].absolute_path)
-        where = ".".join(p for p in (path, place) if p) or "the config"
-        raise messages.refuse(f"{where}{rest}", words, code)
+    _raise(_complaint_about(key, json.dumps(value), plugins.folders()), path)
+
+
+@functools.lru_cache(maxsize=10_000)
+def _complaint_about(key: str, value: str, folders: tuple[Path, ...]) -> tuple[str, str, str] | None:
+    """Runs of one config have most settings in common: each value is looked at once."""
+    return _complaint(json.loads(value), _validator(json.dumps(rule(key)), folders))
+
+
+def check_top_key(key: str, value: Any) -> None:
+    """Refuse the value of a key that stands beside ``experiments``."""
+    check_plain(value, key)
+    _raise(_complaint(value, _validator(json.dumps(schema()["properties"][key]), plugins.folders())), key)
+
+
+def check_config_shape(config: Any) -> None:
+    """Refuse a whole config that is not as the schema has it."""
+    check_plain(config, "")
+    _raise(_complaint(config, _validator(json.dumps(schema()), plugins.folders())), "")
+
+
+def _complaint(value: Any, validator) -> tuple[str, str, str] | None:
+    """The first complaint of the schema: the place within the value, the words, the code."""
+    errors = sorted(validator.iter_errors(value), key=lambda e: (len(e.absolute_path), str(e.absolute_path)))
+    if not errors:
+        return None
+    rest, words, code = messages.complaint(errors[0])
+    place = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in errors[0].absolute_path)
+    return place + rest, words, code
+
+
+def _raise(complaint: tuple[str, str, str] | None, path: str) -> None:
+    if complaint is not None:
+        place, words, code = complaint
+        raise messages.refuse(f"{path}{place}" if path else place.removeprefix(".") or "the config", words, code)
 
 
 def check_plain(value: Any, path: str, depth: int = 0) -> None:

@@ -68,7 +68,7 @@ def _check(sweep: dict, swept: list[str], place: str) -> None:
             raise messages.refuse(f"{place}.{key}", f"unknown key{messages.closest(key, known)}", "unknown-key")
         for index, value in enumerate(values):
             whole = [value] if key == "seeds" else value
-            schema.check_value(whole, schema.rule(key), f"{place}.{key}[{index}]")
+            schema.check_setting(key, whole, f"{place}.{key}[{index}]")
             if key in ("M", "N") and isinstance(value, list):
                 raise messages.refuse(f"{place}.{key}[{index}]", "a list within the list of the sweep", "wrong-type")
         if key in swept and len({_text(value) for value in values}) < len(values):
