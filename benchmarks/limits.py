@@ -19,7 +19,7 @@ import numpy as np
 from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.methods.base import Clock
 from cbo_pipeline.numerics import transport
-from cbo_pipeline.numerics.assignment import best_solver
+from cbo_pipeline.numerics.assignment import solver_of
 from cbo_pipeline.numerics.kernels.squared_costs import squared_costs
 from cbo_pipeline.numerics.kernels.ties import has_exchange
 from cbo_pipeline.numerics.network import atoms
@@ -125,12 +125,12 @@ def square() -> None:
     together = transport.BLOCK // x.shape[1] ** 2
     blocks = [x[first : first + together] for first in range(0, len(x), together)]
     costs = [squared_costs(block, y) for block in blocks]
-    columns = [best_solver()(block) for block in costs]
+    columns = [solver_of("auto")(block) for block in costs]
     each = take_turns(
         {
             "match": lambda: transport.match(x, y),
             "costs": lambda: one_by_one(squared_costs, blocks, [y] * len(blocks)),
-            "assignment": lambda: one_by_one(best_solver(), costs),
+            "assignment": lambda: one_by_one(solver_of("auto"), costs),
             "ties": lambda: one_by_one(has_exchange, costs, columns),
         },
         rounds=4,

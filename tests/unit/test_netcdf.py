@@ -11,8 +11,8 @@ import time
 import numpy as np
 import pytest
 import xarray as xr
-from cbo_pipeline.config.settings import RunName, load_config, resolve
 
+from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.errors import FileRefused
 from cbo_pipeline.files import SEAL
 from cbo_pipeline.results import contract, netcdf, runs, summaries

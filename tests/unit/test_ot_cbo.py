@@ -256,3 +256,26 @@ def test_the_multi_task_run_improves_every_task():
     risk = history.records["risk"]
     assert risk.shape == (41, 3)
     assert (risk[-5:].mean(axis=0) < risk[0]).all()
+
+
+# --- Solvers and starts ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", ["lapx", "scipy", "pot"])
+@pytest.mark.parametrize(("method", "experiment"), [("ot_cbo", "square"), ("multi_task_ot_cbo", "multi_task_ot")])
+def test_every_solver_gives_the_same_run(method, experiment, solver):
+    """Whole trained ensembles, bit by bit; with 40 atoms only suspect problems are searched for ties."""
+    changes = {"M": 40, "N": 12, "epochs": 3, "keep_ensembles": [3]}
+    changes |= {"tasks": 2} if experiment == "multi_task_ot" else {}
+    auto, other = (train(run_of(method, experiment, **changes, solver=name)) for name in ("auto", solver))
+    for name, values in {**auto.records, **auto.ensembles}.items():
+        np.testing.assert_array_equal({**other.records, **other.ensembles}[name], values)
+
+
+def test_better_starts_are_counted():
+    one = train(run_of(N=8, M=12, epochs=3, alpha=1.0))
+    many = train(run_of(N=8, M=12, epochs=3, alpha=1.0, barycentre_starts=8))
+    assert "better_starts" not in one.records
+    count = many.records["better_starts"]
+    assert count[-1] > 0
+    assert (np.diff(count) >= 0).all()

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
+from cbo_pipeline.errors import UserError
 from cbo_pipeline.numerics import assignment, transport
-from cbo_pipeline.numerics.assignment import assignments, by_lapx, by_scipy
+from cbo_pipeline.numerics.assignment import SOLVERS, assignments, by_lapx, by_scipy
 from cbo_pipeline.numerics.kernels.squared_costs import squared_costs
 
-SOLVERS = (by_lapx, by_scipy)
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -42,7 +42,7 @@ def test_w2_is_that_of_pot(seed, M, D, dtype):
 @settings(max_examples=60)
 @given(seed=seeds, M=st.integers(1, 6), steps=st.integers(1, 8))
 def test_the_first_of_all_optimal_permutations_is_found(seed, M, steps):
-    """Brute force over all M! permutations, with ties: both solvers end at the lexicographically first optimum."""
+    """Brute force over all M! permutations, with ties: all solvers end at the lexicographically first optimum."""
     rng = np.random.default_rng(seed)
     costs = squared_costs(lattice(rng, 3, M, 2, steps=steps), lattice(rng, M, 2, steps=steps))
     every = list(itertools.permutations(range(M)))
@@ -55,33 +55,36 @@ def test_the_first_of_all_optimal_permutations_is_found(seed, M, steps):
 
 @settings(max_examples=60)
 @given(seed=seeds, M=st.integers(1, assignment.SMALL), steps=st.integers(1, 40), D=st.integers(1, 4))
-def test_small_problems_have_one_solution_from_both_solvers(seed, M, steps, D):
+def test_small_problems_have_one_solution_from_all_solvers(seed, M, steps, D):
     rng = np.random.default_rng(seed)
     x, y = lattice(rng, 4, M, D, steps=steps), lattice(rng, M, D, steps=steps)
-    one, other = (transport.match(x, y, solver) for solver in SOLVERS)
-    np.testing.assert_array_equal(one.to, other.to)
+    one, *others = (transport.match(x, y, solver) for solver in SOLVERS)
+    for other in others:
+        np.testing.assert_array_equal(one.to, other.to)
 
 
 @settings(max_examples=25)
 @given(seed=seeds, M=st.integers(assignment.SMALL + 1, 90), places=st.integers(1, 30), both=st.booleans())
-def test_coinciding_atoms_have_one_solution_from_both_solvers(seed, M, places, both):
+def test_coinciding_atoms_have_one_solution_from_all_solvers(seed, M, places, both):
     """Atoms in few places in general position: ties wherever atoms coincide."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(3, places, 3))[:, rng.integers(0, places, M)]
     y = rng.normal(size=(places, 3))[rng.integers(0, places, M)] if both else rng.normal(size=(M, 3))
-    one, other = (transport.match(x, y, solver) for solver in SOLVERS)
-    np.testing.assert_array_equal(one.to, other.to)
+    one, *others = (transport.match(x, y, solver) for solver in SOLVERS)
+    for other in others:
+        np.testing.assert_array_equal(one.to, other.to)
     np.testing.assert_allclose(one.squared, [ot.emd2([], [], ot.dist(n, y)) for n in x], rtol=1e-9, atol=1e-14)
 
 
 @settings(max_examples=25)
 @given(seed=seeds, M=st.integers(assignment.SMALL + 1, 90), steps=st.integers(1, 60))
-def test_large_lattices_have_one_cost_from_both_solvers(seed, M, steps):
+def test_large_lattices_have_one_cost_from_all_solvers(seed, M, steps):
     """What is guaranteed whatever the ties: the same least cost."""
     rng = np.random.default_rng(seed)
     x, y = lattice(rng, 2, M, 3, steps=steps), lattice(rng, M, 3, steps=steps)
-    one, other = (transport.match(x, y, solver) for solver in SOLVERS)
-    np.testing.assert_allclose(one.squared, other.squared, rtol=1e-9, atol=1e-14)
+    one, *others = (transport.match(x, y, solver) for solver in SOLVERS)
+    for other in others:
+        np.testing.assert_allclose(one.squared, other.squared, rtol=1e-9, atol=1e-14)
 
 
 def test_equal_costs_give_the_identity():
@@ -94,18 +97,20 @@ def test_scipy_takes_the_place_of_lapx(monkeypatch):
     x = np.random.default_rng(0).normal(size=(3, 40, 3))
     with_lapx = transport.match(x, x[0])
     monkeypatch.setitem(sys.modules, "lap", None)
-    assignment.best_solver.cache_clear()
+    assignment.solver_of.cache_clear()
     try:
-        assert assignment.best_solver() is by_scipy
+        assert assignment.solver_of("auto") is by_scipy
         without = transport.match(x, x[0])
+        with pytest.raises(UserError, match="lapx is not installed"):
+            assignment.solver_of("lapx")
     finally:
-        assignment.best_solver.cache_clear()
+        assignment.solver_of.cache_clear()
     np.testing.assert_array_equal(with_lapx.to, without.to)
     np.testing.assert_array_equal(with_lapx.squared, without.squared)
 
 
 def test_lapx_is_used_where_it_is_installed():
-    assert assignment.best_solver() is by_lapx
+    assert assignment.solver_of("auto") is by_lapx
 
 
 def test_the_size_of_the_blocks_does_not_matter(monkeypatch):
@@ -157,6 +162,31 @@ def test_the_objective_is_that_of_pot():
     x, y, weights = rng.normal(size=(4, 20, 3)), rng.normal(size=(20, 3)), gibbs_like(rng, 4)
     expected = 0.5 * sum(w * ot.emd2([], [], ot.dist(n, y)) for w, n in zip(weights, x, strict=True))
     assert transport.objective(x, weights, y) == pytest.approx(expected, rel=1e-9)
+
+
+@settings(max_examples=20)
+@given(seed=seeds, N=st.integers(2, 8), M=st.integers(2, 25), starts=st.integers(2, 9))
+def test_several_starts_give_the_best_of_them(seed, N, M, starts):
+    """Each start by itself, the heaviest particles in turn; the one that is taken has the least objective."""
+    rng = np.random.default_rng(seed)
+    x, weights = rng.uniform(-2, 2, (N, M, 3)), gibbs_like(rng, N)
+    found = transport.barycentre(x, weights, 200, starts=starts)
+    tried = [transport.barycentre(x, weights, 200, start=x[n]) for n in np.argsort(-weights)[:starts]]
+    values = [transport.objective(x, weights, each.support) for each in tried]
+    assert found.start == int(np.argmin(values))
+    np.testing.assert_array_equal(found.support, tried[found.start].support)
+    one = transport.barycentre(x, weights, 200)
+    assert one.start == 0
+    np.testing.assert_array_equal(one.support, tried[0].support)
+
+
+def test_another_start_can_be_better():
+    rng = np.random.default_rng(5)
+    better = 0
+    for _ in range(20):
+        x = rng.uniform(-2, 2, (6, 12, 3))
+        better += transport.barycentre(x, np.full(6, 1 / 6), 200, starts=6).start > 0
+    assert 5 < better < 20
 
 
 def test_no_round_raises_the_objective():

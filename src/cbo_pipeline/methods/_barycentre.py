@@ -23,14 +23,18 @@ class BarycentreMethod(WeightedMethod):
     """Particles move along optimal transport maps to the weighted barycentre of all of them, one for every task.
 
     The noise is additive, so sigma falls by a schedule: times ``sigma_factor`` every ``sigma_every`` iterations or
-    epochs (``sigma_unit``). From epoch ``quiet_from`` on the scheme is noise-free, as in Eq. (sec4:ot_dynamics),
-    with the Gibbs weights or with equal ones (``quiet_weights``): the setting of Proposition 3.
+    epochs (``sigma_unit``). From epoch ``quiet_from`` on the scheme is noise-free, as in Eq. (sec4:ot_dynamics), with
+    the Gibbs weights or with equal ones (``quiet_weights``): the setting of Proposition 3. The ``solver`` of the
+    assignments changes no number. With several ``barycentre_starts`` the record ``better_starts`` counts the
+    barycentres so far for which another start than the particle of largest weight was better.
     """
 
     sigma_factor: float = 1.0
     sigma_every: int = 1
     sigma_unit: str = "iterations"
     barycentre_rounds: int = 100
+    barycentre_starts: int = 1
+    solver: str = "auto"
     weight_cut: float = 1e-10
     quiet_from: int | None = None
     quiet_weights: str = "gibbs"
@@ -46,7 +50,8 @@ class BarycentreMethod(WeightedMethod):
         if problem.outer_bias:
             raise ConfigError("ot_cbo: a network with an outer bias is not a measure of its neurons")
         particles = problem.initial(self.initial, self.initial_bound, N, rng)
-        return {"particles": particles, "count": {"unsettled": np.zeros((), np.int64)}}
+        counted = ("unsettled", "better_starts") if self.barycentre_starts > 1 else ("unsettled",)
+        return {"particles": particles, "count": {name: np.zeros((), np.int64) for name in counted}}
 
     @final
     def look(self, state, problem, batch, clock) -> View:
@@ -55,13 +60,14 @@ class BarycentreMethod(WeightedMethod):
         risks = risks_in(self, state, problem, batch, clock)
         weights = self.weights(risks, clock)
         x = atoms(particles)
-        found = [transport.barycentre(x, beta, self.barycentre_rounds, self.weight_cut) for beta in weights]
+        limits = {"rounds": self.barycentre_rounds, "weight_cut": self.weight_cut, "starts": self.barycentre_starts}
+        found = [transport.barycentre(x, beta, **limits, solver=self.solver) for beta in weights]
         # In the precision of the particles, so that what is reported is what they move to.
         supports = np.stack([each.support for each in found]).astype(x.dtype)
         task = in_blocks(len(x), len(supports))
         to, squared = np.empty(x.shape[:2], np.int64), np.empty(len(x))
         for p, support in enumerate(supports):
-            to[task == p], squared[task == p] = transport.match(x[task == p], support)
+            to[task == p], squared[task == p] = transport.match(x[task == p], support, self.solver)
         unsettled = sum(not each.settled for each in found)
         if unsettled:
             # Python shows the same warning once: one line in the log, not one per iteration.
@@ -70,12 +76,16 @@ class BarycentreMethod(WeightedMethod):
                 " record `unsettled` counts how often",
                 stacklevel=2,
             )
+        counts = {"unsettled": unsettled, "better_starts": sum(each.start > 0 for each in found)}
         consensus = of_atoms(supports, particles)
         return View(
             risks,
             consensus,
             consensus if self.reported == "consensus" else best_particles(particles, risks),
-            {"rounds": max(each.rounds for each in found), "unsettled": int(state["count"]["unsettled"]) + unsettled},
+            {
+                "rounds": max(each.rounds for each in found),
+                **{name: int(before) + counts[name] for name, before in state["count"].items()},
+            },
             transport.Matching(to, squared),
         )
 
@@ -86,7 +96,8 @@ class BarycentreMethod(WeightedMethod):
         task = in_blocks(size(particles), size(y))
         diffusion = self.sigma_at(clock) * sqrt(self.dt)
         transport_step(particles, y, task, matching.to, noise, self.lambda_ * self.dt, diffusion)
-        state["count"]["unsettled"][...] = view.extra["unsettled"]
+        for name, count in state["count"].items():
+            count[...] = view.extra[name]
         return state
 
     @final

@@ -1,8 +1,8 @@
 """Exact assignment problems in batches, and the same permutation from whichever library solves them.
 
 A batch is an array of costs (K, M, M); its solution is ``columns`` (K, M): row i of problem k goes to the column
-``columns[k, i]``, with the least total cost. lapx solves a batch in compiled code without leaving it; where it is
-not installed scipy solves one problem after the other.
+``columns[k, i]``, with the least total cost. lapx solves a batch in compiled code without leaving it; scipy and POT
+solve one problem after the other. ``auto`` is lapx, or scipy where lapx is not installed.
 
 Where several permutations are optimal the libraries may choose differently. Then the first of all optimal
 permutations in lexicographic order is taken, whatever the library found (``kernels.ties``). To find out whether
@@ -14,15 +14,18 @@ carry noise have none.
 """
 
 import functools
+import os
 from collections.abc import Callable
 
 import numpy as np
+
+from cbo_pipeline.errors import UserError
 
 SMALL = 32  # rows up to which every problem is searched for ties
 Solver = Callable[[np.ndarray], np.ndarray]
 
 
-def assignments(costs: np.ndarray, solver: Solver | None = None) -> np.ndarray:
+def assignments(costs: np.ndarray, solver: str = "auto") -> np.ndarray:
     """The optimal permutations ``columns`` (K, M) of the finite costs (K, M, M), float64.
 
     >>> assignments(np.array([[[3.0, 1.0], [1.0, 4.0]], [[1.0, 1.0], [1.0, 1.0]]])).tolist()
@@ -30,7 +33,7 @@ def assignments(costs: np.ndarray, solver: Solver | None = None) -> np.ndarray:
     """
     from cbo_pipeline.numerics.kernels.ties import has_exchange, smallest_optima
 
-    columns = (solver or best_solver())(costs)
+    columns = solver_of(solver)(costs)
     suspects = has_exchange(costs, columns) if costs.shape[1] > SMALL else np.ones(len(costs), bool)
     smallest_optima(costs, columns, suspects)
     return columns
@@ -51,11 +54,36 @@ def by_scipy(costs: np.ndarray) -> np.ndarray:
     return np.array(found, dtype=np.int64).reshape(costs.shape[:2])
 
 
+def by_pot(costs: np.ndarray) -> np.ndarray:
+    """The network simplex of POT, problem by problem. With masses of one its optimal plans are permutations."""
+    ot = pot()
+    mass = np.ones(costs.shape[1])
+    found = [ot.emd(mass, mass, np.ascontiguousarray(problem), PIVOTS).argmax(axis=1) for problem in costs]
+    return np.array(found, dtype=np.int64).reshape(costs.shape[:2])
+
+
+def pot():
+    """The package POT, which loads no machine-learning library that it finds beside it."""
+    for name in ("PYTORCH", "JAX", "CUPY", "TENSORFLOW"):
+        os.environ.setdefault(f"POT_BACKEND_DISABLE_{name}", "1")
+    import ot
+
+    return ot
+
+
+PIVOTS = 10_000_000  # a limit that no problem of ours reaches
+SOLVERS: dict[str, Solver] = {"lapx": by_lapx, "scipy": by_scipy, "pot": by_pot}
+
+
 @functools.cache
-def best_solver() -> Solver:
-    """lapx where it is installed, else scipy."""
-    try:
-        from lap import lapjvr_batch  # noqa: F401
-    except ImportError:
-        return by_scipy
-    return by_lapx
+def solver_of(name: str) -> Solver:
+    """The solver of that name; ``auto`` is lapx where it is installed, else scipy."""
+    if name in ("auto", "lapx"):
+        try:
+            from lap import lapjvr_batch  # noqa: F401
+        except ImportError:
+            if name == "lapx":
+                raise UserError("solver: lapx is not installed; set solver to auto") from None
+            return by_scipy
+        return by_lapx
+    return SOLVERS[name]

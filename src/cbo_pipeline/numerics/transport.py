@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cbo_pipeline.numerics.assignment import Solver, assignments
+from cbo_pipeline.numerics.assignment import assignments
 
 BLOCK = 1 << 20  # costs held together, in numbers: a few problems, so that they stay in the cache
 LARGEST = 1e150  # atoms beyond it have no finite cost
@@ -28,9 +28,10 @@ class Barycentre(NamedTuple):
     support: np.ndarray  # (M, D), float64
     rounds: int  # matchings of the ensemble to the support; 0 if one particle has all the weight
     settled: bool  # whether the support came to rest
+    start: int = 0  # the place of the start that gave it, among the starts that were tried
 
 
-def match(x: np.ndarray, y: np.ndarray, solver: Solver | None = None) -> Matching:
+def match(x: np.ndarray, y: np.ndarray, solver: str = "auto") -> Matching:
     """Match the atoms of every particle x (N, M, D) to the atoms y (M, D).
 
     A particle with atoms that are not finite keeps its order; its distance is not finite either.
@@ -55,27 +56,47 @@ def squared_w2(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def barycentre(
-    x: np.ndarray, weights: np.ndarray, rounds: int, weight_cut: float = 0.0, start: np.ndarray | None = None
+    x: np.ndarray,
+    weights: np.ndarray,
+    rounds: int,
+    weight_cut: float = 0.0,
+    start: np.ndarray | None = None,
+    starts: int = 1,
+    solver: str = "auto",
 ) -> Barycentre:
     """The barycentre of Eq. (eq:barycenter) of the particles x (N, M, D) by the fixed point of Proposition 2.
 
     Start at the particle of largest weight (or at ``start``, atoms (M, D)); match every particle to the support,
-    replace each support point by the weighted mean of the atoms matched to it, and go on until the support rests (to
-    the precision of the atoms) or ``rounds`` are over. Particles of weight at most ``weight_cut`` are left out. No
-    round raises the objective, so what is found is a local minimum; the problem is not convex, and another start may
-    find another.
+    replace each support point by the weighted mean of the atoms matched to it, and repeat until the support stops
+    moving (to the precision of the atoms) or ``rounds`` are over. Particles of weight at most ``weight_cut`` are left
+    out. No round raises the objective, so what is found is a local minimum. The problem is not convex, and another
+    start may find another: with several ``starts`` the particles of largest weight are tried, one after the other,
+    and the best result is taken.
     """
-    heaviest = int(np.argmax(weights))
     used = np.flatnonzero(weights > weight_cut)
     if len(used) <= 1:
-        return Barycentre(x[heaviest].astype(np.float64), 0, True)
-    support = (x[heaviest] if start is None else start).astype(np.float64)
+        return Barycentre(x[int(np.argmax(weights))].astype(np.float64), 0, True)
     kept, share = x[used].astype(np.float64), weights[used] / weights[used].sum()
+    resolution = float(np.finfo(x.dtype).eps)
+    if start is not None:
+        return _fixed_point(kept, share, start.astype(np.float64), rounds, resolution, solver)
+    heaviest = np.argsort(-share, kind="stable")[:starts]
+    found = [_fixed_point(kept, share, kept[n], rounds, resolution, solver) for n in heaviest]
+    if len(found) == 1:
+        return found[0]
+    values = [float(share @ match(kept, each.support, solver).squared) for each in found]
+    best = int(np.argmin(values))
+    return found[best]._replace(start=best)
+
+
+def _fixed_point(
+    x: np.ndarray, share: np.ndarray, support: np.ndarray, rounds: int, resolution: float, solver: str
+) -> Barycentre:
+    """The fixed point of Proposition 2 from one start."""
     for done in range(1, rounds + 1):
         before = support
-        support = _mean(kept, share, match(kept, before).to)
-        resolution = np.finfo(x.dtype).eps * np.abs(before).max()
-        if np.abs(support - before).max() <= resolution:
+        support = _mean(x, share, match(x, before, solver).to)
+        if np.abs(support - before).max() <= resolution * np.abs(before).max():
             return Barycentre(support, done, True)
     return Barycentre(support, rounds, False)
 
