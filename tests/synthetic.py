@@ -6,21 +6,22 @@ import numpy as np
 import xarray as xr
 
 
-def curve(experiment, name, risk, *, M, N, method=None, settings=None, **others):
-    """A curve with the risks (seed, epoch); ``others`` are further series, or values by task."""
+def curve(experiment, name, risk, *, M, N, method=None, settings=None, stored=None, **others):
+    """A curve with the risks (seed, epoch) at ``stored`` epochs; ``others`` are further series, or values by task."""
     risk = np.asarray(risk, float)
     seeds, epochs = risk.shape
+    stored = np.arange(epochs) if stored is None else np.asarray(stored)
     described = {
-        "name": {"experiment": experiment, "method": name, "M": M, "N": N, "seed": 0},
+        "name": {"experiment": experiment, "variant": name, "M": M, "N": N, "seed": 0},
         "problem": experiment,
         "method": method or name,
-        "settings": {"epochs": epochs - 1, **(settings or {})},
+        "settings": {"epochs": int(stored[-1]), **(settings or {})},
     }
     variables = {"risk": (("seed", "epoch"), risk), "settings": json.dumps(described)}
     for key, values in others.items():
         dims = ("seed", "task") if key == "risk_task_final" else ("seed", "epoch")
         variables[key] = (dims, np.asarray(values, float))
-    data = xr.Dataset(variables, coords={"seed": np.arange(seeds), "epoch": np.arange(epochs)})
+    data = xr.Dataset(variables, coords={"seed": np.arange(seeds), "epoch": stored})
     if "risk_task_final" in data:
         data = data.assign_coords(task=np.arange(1, data.sizes["task"] + 1))
     data = data.expand_dims(curve=[f"{name}_M{M}_N{N}"])
@@ -49,8 +50,8 @@ def settling(start, floor, epochs, seeds, *, half=20, noise=0.0, seed=0):
     return line * np.exp(noise * rng.standard_normal((seeds, epochs + 1)))
 
 
-def cost(experiment, method, M, N, *, iteration=1e-3, epoch=1e-2, state=10**6, peak=2 * 10**6):
+def cost(experiment, variant, M, N, *, iteration=1e-3, epoch=1e-2, state=10**6, peak=2 * 10**6):
     return {
-        "experiment": experiment, "variant": method, "method": method, "M": M, "N": N,
+        "experiment": experiment, "variant": variant, "method": variant, "M": M, "N": N,
         "seconds_per_iteration": iteration, "seconds_per_epoch": epoch, "state_bytes": state, "peak_bytes": peak,
     }  # fmt: skip

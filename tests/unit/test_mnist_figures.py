@@ -69,12 +69,6 @@ def test_every_learning_rate_has_a_panel_with_every_seed(summaries, drawn):
         np.testing.assert_allclose([line.get_ydata() for line in axes.lines], risk)
 
 
-def test_leaps_are_counted():
-    assert mnist.count_leaps(np.array([1.0, 0.1, 0.9, 1.1, 0.05, 0.6])) == 2
-    assert mnist.count_leaps(np.array([5.0, 4.0, 3.0])) == 0
-    assert mnist.count_leaps(np.array([1e-3, np.inf, 1e-3])) == 1
-
-
 @pytest.mark.parametrize("label", ["comparison_cbo_adam", "mnist_learning_rates", "mnist_accuracy"])
 def test_the_same_figure_gives_the_same_bytes(summaries, tmp_path, label):
     needed = [m for need in figures.FIGURES[label].needs for m in need.methods]

@@ -1,26 +1,34 @@
-"""Verdicts: what a judge returns."""
+"""What a judge returns, and what a claim says beside its judge."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from cbo_pipeline.claims.evidence import Evidence
-
-HOLDS = "holds"
-IN_PART = "holds in part"
-FAILS = "does not hold"
-NOT_TESTED = "not tested at this scale"
+from cbo_pipeline.claims.rule import Interval, Part, combined
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict, the number behind it, its spread over seeds, and the sentence that says what was seen."""
+    """A verdict, the number behind it, its interval over the seeds, and the sentence that says what was seen.
+
+    ``seeds`` is the smallest number of runs behind any part of it; None where no seeds are involved.
+    """
 
     verdict: str
     value: float | None
-    spread: tuple[float, float] | None
+    spread: Interval | None
     seen: str
+    seeds: int | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+
+
+def judged(parts: Sequence[Part], seen: str, seeds: int | None, headline: Part | None = None, **details) -> Judgement:
+    """The judgement by the parts of a claim; its number is that of the headline (the first part if none is named)."""
+    headline = headline or parts[0]
+    said = {part.what: {"value": part.value, "interval": part.interval, "verdict": part.verdict} for part in parts}
+    spread = headline.interval if seeds is not None else None
+    return Judgement(combined(parts), headline.value, spread, seen, seeds, {"parts": said, **details})
 
 
 @dataclass(frozen=True)
@@ -36,11 +44,6 @@ class Claim:
     judge: Callable[[Evidence], Judgement]
 
 
-def graded(full: bool, partly: bool) -> str:
-    """The verdict of a claim that may hold in full, or partly."""
-    return HOLDS if full else IN_PART if partly else FAILS
-
-
-def sided(value: float, spread: tuple[float, float], limit: float = 0.0) -> str:
-    """The verdict on "value < limit": in full if the whole interval is below, in part if only the value is."""
-    return graded(spread[1] < limit, value < limit)
+def claim(**said) -> Callable[[Callable[[Evidence], Judgement]], Claim]:
+    """Declare a claim beside its judge: the decorated function becomes the claim."""
+    return lambda judge: Claim(**said, judge=judge)

@@ -1,110 +1,188 @@
 """Claims 10 to 13, Section 5.3: the optimal transport formulation on the square, along M and N."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from cbo_pipeline.claims.evidence import Curve, Evidence, NotTested, Scale
-from cbo_pipeline.claims.judgement import FAILS, HOLDS, Judgement, graded
-from cbo_pipeline.claims.statistics import bootstrap, log_ratio
+from cbo_pipeline.claims import rule
+from cbo_pipeline.claims.evidence import Evidence, NotTested, shared_seeds
+from cbo_pipeline.claims.judgement import Judgement, claim, judged
+from cbo_pipeline.claims.rule import Interval, Part
+from cbo_pipeline.claims.statistics import end, middle, resampled
 
-SQUARE = Scale("square", "ot_cbo", epochs=600, seeds=10, M=200, N=200, settings={"points": 5000})
-SIZES = 5  # points of a sweep: fewer would make "monotone" too easy
-SMALL = np.log10(1.25)  # a fall of the risk by less than a fifth when M or N doubles counts as saturated
+EXPERIMENT, VARIANT, PLAIN = "square", "ot_cbo", "cbo"
+LITTLE = 1.25  # a doubling of M or N that divides the risk by less than this brings little
+MONOTONE = "largest log10 ratio of the mean risks at neighbouring {0}; and the ratio of the last to the first"
 
 
+class Sweep:
+    """The risks at the last epoch along M or N, (seed, size), on the seeds that all curves have."""
+
+    def __init__(self, evidence: Evidence, along: str):
+        curves = evidence.sweep(EXPERIMENT, VARIANT, along)
+        seeds = shared_seeds(*curves)
+        self.sizes = [getattr(curve, along) for curve in curves]
+        self.risks = np.stack(
+            [end(curve.series().with_seeds(seeds), evidence.choices.tail) for curve in curves], axis=1
+        )
+        self.by_mean = evidence.choices.over_seeds == "mean"
+        self.epoch = curves[0].epochs
+
+    @property
+    def centres(self) -> np.ndarray:
+        return self.risks.mean(axis=0) if self.by_mean else np.median(self.risks, axis=0)
+
+    def contrast(self, weights: Sequence[float]) -> float:
+        """A contrast of the logarithms of the mean risks, or the median over seeds of that of their own risks."""
+        return rule.contrast(self.risks, weights) if self.by_mean else middle(self._own(weights))
+
+    def interval(self, weights: Sequence[float], error: float = rule.ERROR) -> Interval:
+        """The interval of a contrast over the seeds."""
+        if self.by_mean:
+            return rule.contrast_interval(self.risks, weights, error)
+        return rule.median_interval(self._own(weights), error)
+
+    def _own(self, weights: Sequence[float]) -> np.ndarray:
+        with np.errstate(invalid="ignore"):
+            values = np.log10(self.risks) @ np.asarray(weights)
+        return np.where(np.isnan(values), 0.0, values)
+
+    def between(self, low: int, high: int) -> np.ndarray:
+        """The weights of log10(risk at size high / risk at size low), by position in the sweep."""
+        weights = np.zeros(len(self.sizes))
+        weights[[low, high]] = -1.0, 1.0
+        return weights
+
+    def per_doubling(self, low: int, high: int) -> np.ndarray:
+        """The weights of the fall of log10 risk from one size to another, per doubling of the size."""
+        return -self.between(low, high) / np.log2(self.sizes[high] / self.sizes[low])
+
+
+@claim(
+    id=10,
+    section="5.3",
+    claim="Square: the risk at epoch 600 falls monotonically in the width M.",
+    statistic=MONOTONE.format("M"),
+    threshold="below 0 (every step falls), both",
+    why="monotone is every step; the mean over the runs is what the paper shows",
+)
 def monotone_in_M(evidence: Evidence) -> Judgement:
     """Claim 10."""
-    return _monotone(evidence, "M")
+    return _monotone(Sweep(evidence, "M"), "M")
 
 
+@claim(
+    id=11,
+    section="5.3",
+    claim="Square: the risk at epoch 600 falls monotonically in the number of particles N.",
+    statistic=MONOTONE.format("N"),
+    threshold="below 0 (every step falls), both",
+    why="as for claim 10",
+)
 def monotone_in_N(evidence: Evidence) -> Judgement:
     """Claim 11."""
-    return _monotone(evidence, "N")
+    return _monotone(Sweep(evidence, "N"), "N")
 
 
+def _monotone(sweep: Sweep, along: str) -> Judgement:
+    """Does every step along the sweep go down, and does its end lie below its start?"""
+    steps = [sweep.between(i, i + 1) for i in range(len(sweep.sizes) - 1)]
+    interval = rule.largest_interval([lambda error, w=w: sweep.interval(w, error) for w in steps])
+    largest = rule.below("every step", max(map(sweep.contrast, steps)), interval)
+    ends = sweep.between(0, -1)
+    overall = rule.below("first to last", sweep.contrast(ends), sweep.interval(ends))
+    each = [rule.below(f"{a} to {b}", sweep.contrast(w), sweep.interval(w)).verdict
+            for a, b, w in zip(sweep.sizes[:-1], sweep.sizes[1:], steps, strict=True)]  # fmt: skip
+    share = float(np.mean(resampled(lambda rows: float(np.all(np.diff(rows.mean(axis=0)) < 0)), sweep.risks)))
+    steps_said = ", ".join(
+        f"{a} to {b} {_fall(sweep.contrast(w))} ({verdict})"
+        for a, b, w, verdict in zip(sweep.sizes[:-1], sweep.sizes[1:], steps, each, strict=True)
+    )
+    seen = (
+        f"{'mean' if sweep.by_mean else 'median'} risk at epoch {sweep.epoch}, {len(sweep.risks)} runs each, {along}"
+        f" = {', '.join(map(str, sweep.sizes))}: {', '.join(f'{m:.3g}' for m in sweep.centres)}; {steps_said}; from"
+        f" first to last {_fall(overall.value)} ({overall.verdict}); every step falls in {share:.0%} of resamples"
+    )
+    return judged([largest, overall], seen, len(sweep.risks), sizes=sweep.sizes, centres=sweep.centres)
+
+
+def _fall(change: float) -> str:
+    """A change of log10 risk in words.
+
+    >>> _fall(-0.301), _fall(0.0414)
+    ('-50%', '+10%')
+    """
+    return f"{10**change - 1:+.0%}"
+
+
+@claim(
+    id=12,
+    section="5.3",
+    claim="Square: both curves saturate, M = N = 200 is close to the mean-field regimes.",
+    statistic="fall of log10 mean risk over the last doubling, the larger of M's and N's; and what it falls more than"
+    " over an average doubling before",
+    threshold=f"below {np.log10(LITTLE):.3f} (a factor of {LITTLE:g}), and below 0, for both",
+    why="a curve saturates if further doubling brings little, and less than it used to",
+)
 def saturates(evidence: Evidence) -> Judgement:
     """Claim 12: the last doubling brings little, and less than those before it did on average."""
-    parts, sentences = {}, []
+    parts, sentences, seeds = [], [], []
     for along in ("M", "N"):
-        sizes, risks = _sweep(evidence, along)
-        value = _last_fall(sizes, risks)
-        _, spread = bootstrap(lambda rows, sizes=sizes: _last_fall(sizes, rows), risks)
-        average = _average_fall(sizes, risks)
-        slower = value < average
-        verdict = graded(value < SMALL and slower, value < SMALL or slower)
-        parts[along] = {"value": value, "spread": spread, "average_before": average, "verdict": verdict}
-        sentences.append(
-            f"doubling {along} to {sizes[-1]} divides the risk by {10**value:.3g}, a doubling before by"
-            f" {10**average:.3g} on average ({verdict})"
+        sweep = Sweep(evidence, along)
+        last, before = sweep.per_doubling(-2, -1), sweep.per_doubling(0, -2)
+        little = rule.below(
+            f"last doubling of {along}", sweep.contrast(last), sweep.interval(last), float(np.log10(LITTLE))
         )
-    verdicts = {part["verdict"] for part in parts.values()}
-    worse = max(parts.values(), key=lambda part: part["value"])
-    verdict = graded(verdicts == {HOLDS}, verdicts != {FAILS})
-    return Judgement(verdict, worse["value"], worse["spread"], "; ".join(sentences), {"parts": parts})
+        slower = rule.below(
+            f"last doubling of {along} against those before",
+            sweep.contrast(last - before),
+            sweep.interval(last - before),
+        )
+        parts += [little, slower]
+        seeds.append(len(sweep.risks))
+        sentences.append(
+            f"doubling {along} to {sweep.sizes[-1]} divides the risk by {10**little.value:.3g} ({little.verdict}), a"
+            f" doubling before by {10 ** sweep.contrast(before):.3g} on average ({slower.verdict})"
+        )
+    headline = max(parts[0], parts[2], key=lambda part: part.value)
+    return judged(parts, "; ".join(sentences), min(seeds), headline)
 
 
+@claim(
+    id=13,
+    section="5.3",
+    claim="An iteration with the barycentre costs more than one with the consensus point.",
+    statistic="seconds of an iteration of optimal-transport CBO over those of CBO, same problem, same M and N",
+    threshold="above 1, for the best and for the median iteration",
+    why="more is more; best and median iteration must agree",
+)
 def barycentre_costs_more(evidence: Evidence) -> Judgement:
     """Claim 13: measured seconds of an iteration, the same problem and ensemble."""
-    top = evidence.one(Scale("square", "ot_cbo", M=200, N=200))
-    plain = evidence.one(Scale("square", "cbo", M=top.M, N=top.N))
-    costs = [evidence.cost(curve) for curve in (top, plain)]
+    scale = evidence.wanted.get((EXPERIMENT, PLAIN))
+    curves = {variant: _top(evidence, variant) for variant in (VARIANT, PLAIN)}
+    top = curves[VARIANT]
+    if scale is not None and (top.M < scale.M or top.N < scale.N):
+        raise NotTested(f"{top}: M = {top.M}, N = {top.N}; the paper's scale is {scale.M}, {scale.N}")
+    if (curves[PLAIN].M, curves[PLAIN].N) != (top.M, top.N):
+        raise NotTested(f"{EXPERIMENT}: no results of {PLAIN} at M = {top.M}, N = {top.N}")
+    costs = [evidence.cost(curve) for curve in curves.values()]
     if None in costs:
-        raise NotTested("square: the seconds of an iteration were not measured")
+        raise NotTested(f"{EXPERIMENT}: the seconds of an iteration were not measured")
     best = [cost["seconds_per_iteration"] for cost in costs]
     typical = [cost.get("seconds_per_iteration_median", cost["seconds_per_iteration"]) for cost in costs]
-    ratios = sorted((best[0] / best[1], typical[0] / typical[1]))
+    parts: list[Part] = []
+    for what, (slow, fast) in (("best iteration", best), ("median iteration", typical)):
+        parts.append(rule.certain(what, slow > fast, slow / fast))
     seen = (
         f"M = {top.M}, N = {top.N}: an iteration takes {best[0] * 1e3:.3g} ms with the barycentre and"
-        f" {best[1] * 1e3:.3g} ms with the consensus point"
+        f" {best[1] * 1e3:.3g} ms with the consensus point (median iterations: {typical[0] * 1e3:.3g} and"
+        f" {typical[1] * 1e3:.3g} ms)"
     )
-    verdict = graded(ratios[0] > 1, ratios[1] > 1)
-    details = {"seconds": dict(zip(("barycentre", "consensus_point"), best, strict=True))}
-    return Judgement(verdict, best[0] / best[1], (ratios[0], ratios[1]), seen, details)
+    return judged(parts, seen, None, seconds=dict(zip(("barycentre", "consensus_point"), best, strict=True)))
 
 
-def _monotone(evidence: Evidence, along: str) -> Judgement:
-    """Means over the seeds at the last epoch, as the paper has them: does every step go down?"""
-    sizes, risks = _sweep(evidence, along)
-    means = risks.mean(axis=0)
-    value = _largest_rise(risks)
-    resampled, spread = bootstrap(_largest_rise, risks)
-    _, ends = bootstrap(lambda rows: float(log_ratio(rows.mean(axis=0)[-1], rows.mean(axis=0)[0])), risks)
-    falls_overall = ends[1] < 0
-    rises = [(sizes[i], sizes[i + 1]) for i in range(len(sizes) - 1) if not means[i + 1] < means[i]]
-    seen = (
-        f"mean risk at {along} = {', '.join(map(str, sizes))}: {', '.join(f'{m:.3g}' for m in means)}; "
-        + ("every step goes down" if not rises else "no fall from " + ", ".join(f"{a} to {b}" for a, b in rises))
-        + f", and every step does in {np.mean(resampled < 0):.0%} of resamples"
-    )
-    details = {"sizes": sizes, "means": means, "first_to_last": ends}
-    return Judgement(graded(value < 0 and falls_overall, falls_overall), value, spread, seen, details)
-
-
-def _sweep(evidence: Evidence, along: str) -> tuple[list[int], np.ndarray]:
-    """The sizes, and the risks at the last epoch: (seed, size), on the seeds that all curves have."""
-    curves = evidence.sweep(SQUARE, along)
-    if len(curves) < SIZES:
-        raise NotTested(f"square: the sweep along {along} has {len(curves)} sizes, the paper's scale is {SIZES}")
-    return [getattr(c, along) for c in curves], _last_risks(curves)
-
-
-def _last_risks(curves: list[Curve]) -> np.ndarray:
-    seeds = [seed for seed in curves[0].seeds if all(seed in curve.seeds for curve in curves)]
-    return np.stack([curve.series(seeds=tuple(seeds))[:, -1] for curve in curves], axis=1)
-
-
-def _largest_rise(risks: np.ndarray) -> float:
-    """The largest log10 ratio of neighbouring means: negative if every step goes down."""
-    means = risks.mean(axis=0)
-    return float(np.max(log_ratio(means[1:], means[:-1])))
-
-
-def _last_fall(sizes: list[int], risks: np.ndarray) -> float:
-    """How far, in log10, the mean falls over the last doubling."""
-    means = risks.mean(axis=0)
-    return float(log_ratio(means[-2], means[-1]) / np.log2(sizes[-1] / sizes[-2]))
-
-
-def _average_fall(sizes: list[int], risks: np.ndarray) -> float:
-    """How far it falls per doubling before that."""
-    means = risks.mean(axis=0)
-    return float(log_ratio(means[0], means[-2]) / np.log2(sizes[-2] / sizes[0]))
+def _top(evidence: Evidence, variant: str):
+    found = [one for one in evidence.curves(EXPERIMENT) if one.curve.variant == variant]
+    if not found:
+        raise NotTested(f"no results of {EXPERIMENT}/{variant}")
+    return max(found, key=lambda one: (one.M, one.N))

@@ -7,10 +7,10 @@ import xarray as xr
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
+from cbo_pipeline.claims.statistics import Series, share_in_leaps
 from cbo_pipeline.figures import style
 
 COMPARED = ("adam", "cbo", "hybrid")
-LEAP = 10  # a leap: the risk is so many times its smallest value so far
 
 
 def comparison_cbo_adam(data: dict[str, xr.Dataset]) -> Figure:
@@ -42,22 +42,19 @@ def mnist_learning_rates(data: dict[str, xr.Dataset]) -> Figure:
     for axes, one in zip(panels.flat, found, strict=False):
         for seed in one["seed"].values:
             axes.plot(one["epoch"], one["risk"].sel(seed=seed), color=style.RED, linewidth=0.5, alpha=0.7)
-        leaps = np.median([count_leaps(risk) for risk in one["risk"].transpose("seed", "epoch").values])
-        axes.set(yscale="log", title=rf"$\Delta t = {_power(_time_step(one))}$, leaps: {leaps:.0f}")
+        leaping = np.median(share_in_leaps(_risks(one)))
+        axes.set(yscale="log", title=rf"$\Delta t = {_power(_time_step(one))}$, leaps: {leaping:.1%}")
         axes.margins(x=0)
     figure.supxlabel("epoch", fontsize="medium")
     figure.supylabel(style.RISK, fontsize="medium")
     return figure
 
 
-def count_leaps(risk: np.ndarray) -> int:
-    """The number of epochs in which the risk is above ten times its running minimum.
-
-    >>> count_leaps(np.array([1.0, 0.1, 0.9, 1.1, 0.05, 0.6]))
-    2
-    """
-    with np.errstate(invalid="ignore"):
-        return int(np.sum(risk > LEAP * np.fmin.accumulate(risk)))
+def _risks(one: xr.Dataset) -> Series:
+    """The risks of all seeds of a curve, with their extremes where records are thinned."""
+    names = ("risk", "risk_smallest", "risk_largest")
+    risk, *extremes = (one[n].transpose("seed", "epoch").values if n in one else None for n in names)
+    return Series.of(risk, one["epoch"].values, one["seed"].values, *extremes)
 
 
 def _draw_compared(axes, data: xr.Dataset, name: str) -> None:

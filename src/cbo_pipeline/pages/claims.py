@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from cbo_pipeline.claims.judgement import FAILS, HOLDS, IN_PART, NOT_TESTED
+from cbo_pipeline.claims import rule
+from cbo_pipeline.claims.rule import FAILS, HOLDS, IN_PART, NOT_TESTED, UNDECIDED, VERDICTS
 from cbo_pipeline.files import whole_file
 
 Row = Mapping[str, Any]
 Table = tuple[str, Sequence[str], list[list[str]]]  # a heading, the columns, the lines
-VERDICTS = (HOLDS, IN_PART, FAILS, NOT_TESTED)
 
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; color: #222; max-width: 75rem; margin: 1.5rem auto; padding: 0 1rem; }
@@ -22,11 +22,16 @@ table { border-collapse: collapse; margin: 0.5rem 0 1.5rem; }
 th, td { border-bottom: 1px solid #ddd; padding: 0.4rem 0.6rem; text-align: left; vertical-align: top; }
 th { border-bottom: 2px solid #888; }
 .verdict { white-space: nowrap; font-weight: 600; }
-.holds { color: #00694c; } .in-part { color: #8a5a00; } .fails { color: #a63a00; } .not-tested { color: #666; }
+.holds { color: #00694c; } .in-part { color: #8a5a00; } .undecided { color: #34568b; } .fails { color: #a63a00; }
+.not-tested { color: #666; }
 small { color: #555; }
 """
-CLASSES = {HOLDS: "holds", IN_PART: "in-part", FAILS: "fails", NOT_TESTED: "not-tested"}
-MARKS = {HOLDS: "●", IN_PART: "◐", FAILS: "○", NOT_TESTED: "–"}
+CLASSES = {
+    HOLDS: "holds", IN_PART: "in-part", UNDECIDED: "undecided", FAILS: "fails", NOT_TESTED: "not-tested",
+}  # fmt: skip
+MARKS = {HOLDS: "●", IN_PART: "◐", UNDECIDED: "?", FAILS: "○", NOT_TESTED: "–"}
+TITLE = "The claims of the paper, judged by these results"
+INTERVAL = f"interval ({rule.ERROR:.0%} beyond each end)"
 
 
 def write_json(content: Any, path: Path) -> None:
@@ -34,42 +39,88 @@ def write_json(content: Any, path: Path) -> None:
     _write(json.dumps(plain(content), indent=1, ensure_ascii=False, allow_nan=False), path)
 
 
-def write_markdown(rows: Iterable[Row], speed: Mapping[str, Any], path: Path) -> None:
+def write_markdown(rows: Iterable[Row], speed: Mapping[str, Any], path: Path, errors: Row | None = None) -> None:
+    """The verdicts as a table, how each is judged, how often the rule errs (``errors``), and what methods cost."""
     rows = list(rows)
-    lines = ["# The claims of the paper, judged by these results", "", f"{tally(rows)}.", ""]
+    lines = [f"# {TITLE}", "", f"{tally(rows)}.", ""]
     lines += markdown_table(
-        ["#", "section", "claim", "verdict", "number", "95 % interval", "what was seen"],
+        ["#", "section", "claim", "verdict", "number", INTERVAL, "seeds", "what was seen", "other readings"],
         [
             [
                 str(row["id"]), row["section"], row["claim"], f"{MARKS[row['verdict']]} {row['verdict']}",
-                number(row["value"]), interval(row["spread"]), row["seen"],
+                number(row["value"]), interval(row["spread"]), seeds(row), row["seen"], robustness(row),
             ]
             for row in rows
         ],
     )  # fmt: skip
-    for heading, columns, table in (_how(rows), *speed_tables(speed)):
+    lines += ["", "## The rule", "", rule.EXPLANATION]
+    for heading, columns, table in (_how(rows), *error_tables(errors), *speed_tables(speed)):
         lines += ["", f"## {heading}", "", *markdown_table(columns, table)]
     _write("\n".join(lines), path)
 
 
-def write_html(rows: Iterable[Row], speed: Mapping[str, Any], path: Path) -> None:
+def write_html(rows: Iterable[Row], speed: Mapping[str, Any], path: Path, errors: Row | None = None) -> None:
+    """The same as a page of the report."""
     rows = list(rows)
-    body = [f"<h1>The claims of the paper, judged by these results</h1><p>{html.escape(tally(rows))}.</p>"]
-    body.append("<table id='claims'><tr><th>#<th>claim<th>verdict<th>number<th>what was seen</tr>")
+    body = [f"<h1>{TITLE}</h1><p>{html.escape(tally(rows))}.</p>"]
+    body.append(
+        "<table id='claims'><tr><th>#<th>claim<th>verdict<th>number<th>what was seen<th>other readings</tr>"
+    )
     for row in rows:
         verdict = row["verdict"]
         spread = f"<br><small>{interval(row['spread'])}</small>" if row["spread"] is not None else ""
+        counted = f"<br><small>{seeds(row)} seeds</small>" if row["seeds"] is not None else ""
         body.append(
             f"<tr id='claim-{row['id']}'><td>{row['id']}<td>{html.escape(row['claim'])}"
             f"<br><small>Section {html.escape(row['section'])}</small>"
             f"<td class='verdict {CLASSES[verdict]}'>{MARKS[verdict]} {verdict}"
-            f"<td>{number(row['value'])}{spread}<td>{html.escape(row['seen'])}</tr>"
+            f"<td>{number(row['value'])}{spread}{counted}<td>{html.escape(row['seen'])}"
+            f"<td>{html.escape(robustness(row))}</tr>"
         )
-    body.append("</table>")
-    for heading, columns, lines in (_how(rows), *speed_tables(speed)):
+    body.append(f"</table><h2>The rule</h2><p>{html.escape(rule.EXPLANATION)}</p>")
+    for heading, columns, lines in (_how(rows), *error_tables(errors), *speed_tables(speed)):
         body.append(f"<h2>{html.escape(heading)}</h2>{_html(columns, lines)}")
     head = f"<meta charset='utf-8'><title>The claims of the paper</title><style>{STYLE}</style>"
     _write(f"<!doctype html><html lang='en'><head>{head}</head><body>{''.join(body)}</body></html>", path)
+
+
+def robustness(row: Row) -> str:
+    """Whether other readings of the paper give the same verdict, in words."""
+    return row.get("robustness") or "not looked at"
+
+
+def seeds(row: Row) -> str:
+    """The number of runs behind a verdict."""
+    return "–" if row.get("seeds") is None else str(row["seeds"])
+
+
+def error_tables(errors: Row | None) -> list[Table]:
+    """How often the rule errs, from results/checks/rule_errors.json; without it, no table."""
+    if not errors:
+        return []
+    columns = (
+        "number", "law", "seeds", "false \"holds\"", "false \"does not hold\"", "false \"in part\"",
+        "by counting", f"right, {errors['shift']:g} standard deviation off the line",
+    )  # fmt: skip
+    tables = []
+    for heading, used in (
+        (f"How often the rule errs with the truth on the line ({errors['samples']} samples each)", True),
+        ("How often other rules err, which are not used", False),
+    ):
+        lines = [
+            [
+                row["kind"], row["law"], str(row["seeds"]),
+                *(_percent(row[key]) for key in ("false_holds", "false_fails", "false_in_part", "exact", "right")),
+            ]
+            for row in errors["rows"]
+            if row["used"] == used
+        ]  # fmt: skip
+        tables.append((heading, columns, lines))
+    return tables
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{share:.1%}"
 
 
 def _how(rows: Sequence[Row]) -> Table:
@@ -103,7 +154,7 @@ def _crossing(found: Mapping[str, Any]) -> tuple[Sequence[str], list[list[str]]]
     if "not_tested" in found:
         return ("reason",), [[f"{NOT_TESTED}: {found['not_tested']}"]]
     seconds = ", ".join(f"{name} {number(s)}" for name, s in found["seconds_per_epoch"].items())
-    columns = ("epoch", "95 % interval", "resamples in which it never is", "seconds per epoch")
+    columns = ("epoch", "90 % of resamples", "resamples in which it never is", "seconds per epoch")
     return columns, [[number(found["epoch"]), interval(found["spread"]), f"{found['never_in']:.0%}", seconds]]
 
 
@@ -129,8 +180,12 @@ def number(value: float | None) -> str:
     return "never" if np.isinf(value) else f"{value:.3g}"
 
 
-def interval(spread: Sequence[float] | None) -> str:
-    return "–" if spread is None else f"{number(spread[0])} to {number(spread[1])}"
+def interval(spread: Sequence[float | None] | None) -> str:
+    """Both ends; an end that is infinite (none, in JSON) is unbounded."""
+    if spread is None:
+        return "–"
+    low, high = (np.nan if end is None or np.isinf(end) else end for end in spread)
+    return f"{'-∞' if np.isnan(low) else number(low)} to {'∞' if np.isnan(high) else number(high)}"
 
 
 def plain(content: Any) -> Any:

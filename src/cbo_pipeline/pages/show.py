@@ -36,14 +36,19 @@ def _json(path: Path) -> str:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(content, list):
-            rows = [(row["id"], pages.MARKS[row["verdict"]], row["verdict"], row["claim"]) for row in content]
-            return "\n".join([pages.tally(content), "", *(f"{i:>3} {m} {v:24} {claim}" for i, m, v, claim in rows)])
+            return "\n".join([pages.tally(content), "", *map(_verdict, content)])
         title = f"Cost of {content['experiment']}/{content['variant']}, M = {content['M']}, N = {content['N']}"
         return "\n".join([title, *(f"{content[key] / scale:12.4g} {unit}" for key, unit, scale in COSTS)])
     except OSError as error:
         raise FileRefused(f"{path}: cannot be read ({error.strerror or error})") from None
     except (ValueError, KeyError, TypeError):
         raise FileRefused(f"{path}: neither verdicts nor a cost of this pipeline") from None
+
+
+def _verdict(row: dict) -> str:
+    """A claim in one line, and what other readings of the paper say of it."""
+    said = f" ({row['robustness']})" if row.get("robustness") else ""
+    return f"{row['id']:>3} {pages.MARKS[row['verdict']]} {row['verdict']:24} {row['claim']}{said}"
 
 
 def _run(data: xr.Dataset) -> str:

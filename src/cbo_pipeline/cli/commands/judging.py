@@ -1,4 +1,4 @@
-"""Stages of the workflow that judge: ``check-barycentres`` and ``claims``."""
+"""Stages of the workflow that judge: ``check-barycentres``, ``check-rule`` and ``claims``."""
 
 import sys
 from pathlib import Path
@@ -12,6 +12,8 @@ def declare(commands) -> None:
     add_output(
         add_command(commands, "check-barycentres", "check Proposition 2 by numbers", _check_barycentres), "JSON"
     )
+    what = "count how often the rule of evidence errs where the truth is known"
+    add_output(add_command(commands, "check-rule", what, _check_rule), "JSON")
     what = "judge the claims of the paper by summaries, costs and checks"
     command = add_command(commands, "claims", what, _claims)
     command.add_argument("evidence", nargs="+", type=Path, help="summaries (.nc), costs and checks (.json)")
@@ -32,6 +34,14 @@ def _check_barycentres(options) -> int:
     return 0
 
 
+def _check_rule(options) -> int:
+    from cbo_pipeline.claims import rule_errors
+    from cbo_pipeline.results import checks
+
+    checks.write("rule_errors", rule_errors.rule_errors(), options.output)
+    return 0
+
+
 def _claims(options) -> int:
     from cbo_pipeline import claims
     from cbo_pipeline.claims import files, speed
@@ -39,13 +49,14 @@ def _claims(options) -> int:
 
     evidence = files.read(options.evidence)
     rows, measured = claims.judge_all(evidence), speed.speed(evidence)
+    errors = evidence.checks.get("rule_errors")
     if options.json:
         pages.write_json(rows, options.json)
     if options.speed:
         pages.write_json(measured, options.speed)
     if options.markdown:
-        pages.write_markdown(rows, measured, options.markdown)
+        pages.write_markdown(rows, measured, options.markdown, errors)
     if options.html:
-        pages.write_html(rows, measured, options.html)
+        pages.write_html(rows, measured, options.html, errors)
     print(pages.tally(rows), file=sys.stderr)
     return 0

@@ -1,0 +1,210 @@
+"""The rule of evidence, written once: five verdicts, and how intervals over the seeds decide between them.
+
+A claim states that a number lies on one side of a line. The number comes with an interval over the seeds whose two
+ends err with a probability of at most ``ERROR`` each. The whole interval on the right side: the claim holds. The
+whole interval on the wrong side: it does not hold. The line inside: undecided. So a verdict for a claim and a verdict
+against it need the same weight of evidence. ``claims.rule_errors`` counts how often the rule errs where the truth is
+known.
+"""
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+
+HOLDS = "holds"
+IN_PART = "holds in part"
+UNDECIDED = "undecided"
+FAILS = "does not hold"
+NOT_TESTED = "not tested at this scale"
+VERDICTS = (HOLDS, IN_PART, UNDECIDED, FAILS, NOT_TESTED)
+
+ERROR = 0.05  # of each end of an interval: so often, at most, is the truth beyond it
+
+
+class Interval(NamedTuple):
+    """Both ends; without enough seeds they are infinite."""
+
+    low: float
+    high: float
+
+
+EVERYTHING = Interval(-np.inf, np.inf)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One statement of a claim: its number, the interval, and the verdict on it alone."""
+
+    what: str
+    value: float
+    interval: Interval
+    verdict: str
+
+
+def below(what: str, value: float, interval: Interval, line: float = 0.0) -> Part:
+    """The statement that a number is below the line."""
+    return Part(what, value, interval, verdict(interval, line))
+
+
+def above(what: str, value: float, interval: Interval, line: float = 0.0) -> Part:
+    """The statement that a number is above the line."""
+    return Part(what, value, interval, verdict(Interval(-interval.high, -interval.low), -line))
+
+
+def certain(what: str, is_true: bool, value: float) -> Part:
+    """A statement on what was counted or computed: no seeds, no interval."""
+    return Part(what, value, Interval(value, value), HOLDS if is_true else FAILS)
+
+
+def open_question(what: str, value: float) -> Part:
+    """A statement that the results cannot decide, whatever the number of seeds."""
+    return Part(what, value, EVERYTHING, UNDECIDED)
+
+
+def verdict(interval: Interval, line: float = 0.0) -> str:
+    """The rule, for the statement "below the line".
+
+    >>> verdict(Interval(-2, -1)), verdict(Interval(-1, 1)), verdict(Interval(1, 2))
+    ('holds', 'undecided', 'does not hold')
+    """
+    if interval.high < line:
+        return HOLDS
+    return FAILS if interval.low > line else UNDECIDED
+
+
+def combined(parts: Iterable[Part | str]) -> str:
+    """The verdict on a claim of several parts.
+
+    All hold: it holds. None holds: it does not hold. Some hold and some do not: it holds in part. Where parts are
+    undecided, the verdict is the one that it would be however they turn out, and undecided if that depends on them.
+
+    >>> combined([HOLDS, HOLDS]), combined([HOLDS, FAILS, UNDECIDED]), combined([HOLDS, UNDECIDED])
+    ('holds', 'holds in part', 'undecided')
+    """
+    verdicts = {part if isinstance(part, str) else part.verdict for part in parts}
+    if verdicts == {HOLDS}:
+        return HOLDS
+    if verdicts == {FAILS}:
+        return FAILS
+    return IN_PART if {HOLDS, FAILS} <= verdicts else UNDECIDED
+
+
+def median_interval(values: np.ndarray, error: float = ERROR) -> Interval:
+    """An interval for the median of the law that the values are drawn from: two of the values themselves.
+
+    The number of values below the true median is binomial with probability 1/2, whatever the law, so the ends err
+    with a known probability: it is the sign test turned round. With fewer than five values there is no such interval
+    at 5 %, and none is pretended.
+
+    >>> median_interval(np.array([3.0, 1.0, 5.0, 2.0, 4.0]))
+    Interval(low=1.0, high=5.0)
+    >>> median_interval(np.array([1.0, 2.0]))
+    Interval(low=-inf, high=inf)
+    """
+    skipped = sign_rank(len(values), error)
+    if skipped < 0:
+        return EVERYTHING
+    ordered = np.sort(values)
+    return Interval(float(ordered[skipped]), float(ordered[-1 - skipped]))
+
+
+@functools.cache
+def sign_rank(count: int, error: float = ERROR) -> int:
+    """How many values may lie beyond an end of the interval for the median; -1 if even the extremes err too often."""
+    allowed, total = error * 2**count, 0
+    for rank in range(count + 1):
+        total += comb(count, rank)
+        if total > allowed:
+            return rank - 1
+    return count
+
+
+def shift_interval(a: np.ndarray, b: np.ndarray, error: float = ERROR) -> Interval:
+    """An interval for how far the law of ``a`` is shifted from that of ``b``, the two samples not being paired.
+
+    Two of the differences a_i - b_j, chosen by the exact law of the Mann-Whitney statistic. Two values against five
+    can decide at 5 % (1 in 21 orders is the extreme one), two against four cannot, and one needs nineteen others.
+
+    >>> shift_interval(np.array([1.0, 2.0]), np.array([5.0, 6.0, 7.0, 8.0, 9.0]))
+    Interval(low=-8.0, high=-3.0)
+    """
+    skipped = rank_sum_rank(len(a), len(b), error)
+    if skipped < 0:
+        return EVERYTHING
+    ordered = np.sort(difference(a[:, None], b[None, :]).ravel())
+    return Interval(float(ordered[skipped]), float(ordered[-1 - skipped]))
+
+
+@functools.cache
+def rank_sum_rank(first: int, second: int, error: float = ERROR) -> int:
+    """How many differences may lie beyond an end of the interval for a shift; -1 if the extremes err too often."""
+    if first < 1 or second < 1:
+        return -1
+    # law[j]: probabilities of the statistic for i values against j. The largest of all values is among the first
+    # sample with probability i / (i + j), and then it exceeds all j others.
+    law = [np.ones(1) for _ in range(second + 1)]
+    for i in range(1, first + 1):
+        row = [np.ones(1)]
+        for j in range(1, second + 1):
+            mixed = np.zeros(i * j + 1)
+            mixed[j:] += i / (i + j) * law[j]
+            mixed[: i * (j - 1) + 1] += j / (i + j) * row[j - 1]
+            row.append(mixed)
+        law = row
+    return int(np.searchsorted(np.cumsum(law[second]), error * (1 + 1e-12), side="right")) - 1
+
+
+def contrast(samples: np.ndarray, weights: Sequence[float]) -> float:
+    """sum_j w_j log10(mean over the seeds of column j), samples (seed, column)."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = float(np.asarray(weights) @ np.log10(samples.mean(axis=0)))
+    return 0.0 if np.isnan(value) else value
+
+
+def contrast_interval(samples: np.ndarray, weights: Sequence[float], error: float = ERROR) -> Interval:
+    """Student's interval for a contrast of the logarithms of means over the seeds, samples (seed, column).
+
+    The columns share their seeds, so it is the spread of each seed's own contribution that counts.
+    """
+    from scipy.special import stdtrit
+
+    count, means = len(samples), samples.mean(axis=0)
+    if count < 2 or not np.all(np.isfinite(samples)) or not np.all(means > 0):
+        return EVERYTHING
+    own = samples @ (np.asarray(weights) / (means * np.log(10)))
+    reach = float(stdtrit(count - 1, 1 - error) * np.std(own, ddof=1) / np.sqrt(count))
+    value = contrast(samples, weights)
+    return Interval(value - reach, value + reach)
+
+
+def largest_interval(intervals: Iterable[Callable[[float], Interval]]) -> Interval:
+    """An interval for the largest of several numbers, from functions that give the interval of each at an error.
+
+    The largest number is below the largest upper end unless its own upper end errs. It is above the largest lower end
+    unless one of them errs: these share the error between them.
+    """
+    intervals = list(intervals)
+    low = max(one(ERROR / len(intervals)).low for one in intervals)
+    return Interval(low, max(one(ERROR).high for one in intervals))
+
+
+def difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a - b, where two equal infinities differ by nothing."""
+    with np.errstate(invalid="ignore"):
+        result = np.asarray(a, float) - np.asarray(b, float)
+    return np.where(np.isnan(result), 0.0, result)
+
+
+EXPLANATION = (
+    f"Every number has an interval over the seeds, each end of which errs in at most {ERROR:.0%} of cases: for"
+    " medians two of the values themselves (the sign test turned round; with fewer than five seeds it is unbounded),"
+    " for two unpaired samples two of their differences (Mann and Whitney's test turned round), for means Student's"
+    " interval. The whole interval on the right side of the line: the claim holds. The whole interval on the wrong"
+    " side: it does not hold. The line inside: undecided. A claim of several parts holds if all hold, does not hold"
+    " if none does, and holds in part if some do and some do not; it is undecided where that depends on parts that"
+    " are undecided."
+)
