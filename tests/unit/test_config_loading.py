@@ -245,10 +245,7 @@ def test_a_key_of_a_sweep_that_the_method_does_not_take_is_refused(load):
     assert refused(check_config, config)[0] == "not-taken"
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    ["--configfile a --configfile b", "--configfile a b --configfiles=c", "--configfile=a --configfile=b"],
-)
+@pytest.mark.parametrize("arguments", ["--configfile a --configfile b", "--configfile a b --configfiles=c"])
 def test_a_config_that_snakemake_would_drop_is_refused(arguments):
     """Its --configfile takes several files, but given twice it takes the last alone."""
     assert refused(driver.refuse_lost_configfiles, ["snakemake", *arguments.split()]) == ("twice", "--configfile")
