@@ -33,7 +33,7 @@ def settings_with(**changes) -> str:
 MISTAKES = [
     (["train", "--output", "{tmp}/run.nc"], "--experiment and --method are needed"),
     ([*TRAIN, "--experiment", "sinus"], "unknown experiment 'sinus'; did you mean sine?"),
-    ([*TRAIN, "--method", "sgd"], "unknown method 'sgd'"),
+    ([*TRAIN, "--method", "sgd"], "unknown variant 'sgd'"),
     ([*TRAIN, "--width", "0"], "methods.cbo.M: 0 is below 1"),
     ([*TRAIN, "--particles", "-3"], "methods.cbo.N: -3 is below 1"),
     ([*TRAIN, "--particles", "1000000000000000"], "methods.cbo.N: a run needs about 180 PB of memory"),
@@ -41,7 +41,7 @@ MISTAKES = [
     ([*TRAIN, "--set", "epochs"], "--set epochs: write KEY=VALUE"),
     ([*TRAIN, "--set", "=3"], "--set =3: write KEY=VALUE"),
     ([*TRAIN, "--set", "epochs=ten"], "methods.cbo.epochs: 'ten' is text"),
-    ([*TRAIN, "--set", "epochs=[1"], "--set epochs=[1: the value is not valid YAML"),
+    ([*TRAIN, "--set", "epochs=[1"], "--set epochs=[1: not valid YAML"),
     ([*TRAIN, "--set", "epoch=10"], "methods.cbo.epoch: cbo on sine takes no such key; did you mean epochs?"),
     ([*TRAIN, "--set", "batch_size=7"], "methods.cbo.batch_size: 7 does not divide the 80 data points"),
     ([*TRAIN, "--set", "dt=1e-3"], "methods.cbo.dt: '1e-3' is text"),

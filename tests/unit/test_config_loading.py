@@ -4,6 +4,7 @@ import pytest
 
 from cbo_pipeline.config import Curve, RunName, check_config, curves, load_config, loading, resolve, runs
 from cbo_pipeline.errors import ConfigError
+from cbo_pipeline.workflow import driver
 
 SINE = RunName("sine", "cbo", 100, 200, 0)
 
@@ -242,3 +243,10 @@ def test_a_sweep_does_not_take_the_name_of_another_variant(load):
 def test_a_key_of_a_sweep_that_the_method_does_not_take_is_refused(load):
     config = load("experiments: {sine: {methods: {adam: {sweep: {alpha: [1.0]}}}}}")
     assert refused(check_config, config)[0] == "not-taken"
+
+
+@pytest.mark.parametrize("arguments", ["--configfile a --configfile b", "--configfile a b --configfiles=c"])
+def test_a_config_that_snakemake_would_drop_is_refused(arguments):
+    """Its --configfile takes several files, but given twice it takes the last alone."""
+    assert refused(driver.refuse_lost_configfiles, ["snakemake", *arguments.split()]) == ("twice", "--configfile")
+    driver.refuse_lost_configfiles(["snakemake", "--configfile", "a", "b", "--config", "c=d"])

@@ -90,6 +90,9 @@ def test_a_text_is_checked_like_a_config():
     content = json.loads(resolve(CONFIG, SINE).json)
     content["settings"]["dt"] = -1.0
     assert refused(Run.from_json, json.dumps(content)) == ("out-of-bounds", "experiments.sine.methods.cbo.dt")
+    content["name"]["variant"] = "../cbo"
+    assert refused(Run.from_json, json.dumps(content)) == ("bad-name", "settings.name.variant")
+    content["name"]["variant"] = "cbo"
     content["settings"] |= {"dt": 0.1, "gamma": 0.5}
     assert refused(Run.from_json, json.dumps(content)) == ("not-taken", "experiments.sine.methods.cbo.gamma")
 

@@ -18,6 +18,7 @@ ENV = f"{workflow.basedir}/envs/cbo.yaml"
 
 # Refused with one line that names the key, before any job starts.
 try:
+    driver.refuse_lost_configfiles(sys.argv)
     with warnings.catch_warnings(record=True) as CAUGHT:
         warnings.simplefilter("always")
         PLAN = driver.plan_of(workflow.overwrite_configfiles, workflow.config_settings.config)

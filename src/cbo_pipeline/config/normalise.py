@@ -57,4 +57,4 @@ def assignment(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise messages.refuse(f"--set {text}", "write KEY=VALUE, such as epochs=10", "bad-change")
-    return key, yaml_files.parse(value, f"--set {text}")
+    return key, yaml_files.parse(value, f"--set {text}", places=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cbo_pipeline import methods, problems
-from cbo_pipeline.config import keys, messages, run_checks
+from cbo_pipeline.config import keys, messages, run_checks, schema
 from cbo_pipeline.config.names import RunName
 from cbo_pipeline.config.normalise import normalised
 
@@ -32,10 +32,12 @@ class Run:
         try:
             content = json.loads(text)
             name = RunName(**content["name"])
-            problem, method, settings = content["problem"], content["method"], dict(content["settings"])
+            problem, method, settings = content["problem"], content["method"], {**content["settings"]}
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             words = f"not the settings of a run ({messages.one_line(error)})"
             raise messages.refuse("settings", words, "not-a-run") from None
+        schema.check_name(name.experiment, "settings.name.experiment")
+        schema.check_name(name.variant, "settings.name.variant")
         messages.require_known(problem, problems.names(), f"{name.place}.problem", "problem")
         messages.require_known(method, methods.names(), f"{name.place}.method", "method")
         for key in settings:

@@ -80,6 +80,12 @@ def _complaint_about(key: str, value: str, folders: tuple[Path, ...]) -> tuple[s
     return _complaint(json.loads(value), _validator(json.dumps(rule(key)), folders))
 
 
+def check_name(name: Any, path: str) -> None:
+    """Refuse what cannot be the name of an experiment or a variant."""
+    rule = {"type": "string", **schema()["properties"]["experiments"]["propertyNames"]}
+    _raise(_complaint(name, _validator(json.dumps(rule), plugins.folders())), path)
+
+
 def check_top_key(key: str, value: Any) -> None:
     """Refuse the value of a key that stands beside ``experiments``."""
     check_plain(value, key)

@@ -42,8 +42,8 @@ def read(path: str | Path) -> dict:
     return found
 
 
-def parse(text: str, name: str) -> Any:
-    """The value that a YAML text holds; ``name`` is the file in complaints."""
+def parse(text: str, name: str, places: bool = True) -> Any:
+    """The value that a YAML text holds; ``name`` is the file in complaints, which say where they find fault."""
     import yaml
 
     loader = None
@@ -51,10 +51,12 @@ def parse(text: str, name: str) -> Any:
         loader = _loader()(text)
         return loader.get_single_data()
     except _Refused as error:
-        raise ConfigError(_line(name, error.mark, error.words), code=error.code, key=error.key, file=name) from None
+        raise ConfigError(
+            _line(name, places and error.mark, error.words), code=error.code, key=error.key, file=name
+        ) from None
     except yaml.MarkedYAMLError as error:
         words = f"not valid YAML ({messages.one_line(error.problem or error.context)})"
-        raise ConfigError(_line(name, error.problem_mark, words), code="not-yaml", file=name) from None
+        raise ConfigError(_line(name, places and error.problem_mark, words), code="not-yaml", file=name) from None
     except yaml.YAMLError as error:  # a character that YAML does not allow; there is no mark
         reason = messages.one_line(getattr(error, "reason", None) or error)
         raise ConfigError(f"{name}: not valid YAML ({reason})", code="not-yaml", file=name) from None

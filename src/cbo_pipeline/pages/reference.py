@@ -10,12 +10,13 @@ INTRODUCTION = """\
 Made from `workflow/schemas/config.schema.yaml` by `cbo-pipeline reference`; do not edit it by hand.
 
 `config.yaml` holds the paper. A file named with `--configfile` (Snakemake) or `--config` (`cbo-pipeline train`) is
-laid over it: mappings are merged key by key, everything else is replaced, `null` for an experiment or for a variant
-under `methods` leaves it out. A key under an experiment holds for all its variants, a key under a variant wins over it.
-A variant may start `from` another one, which is resolved last: a change of `sine/cbo` reaches all that start from it.
-A file that changes `epochs` need not repeat the lists of epochs (`snapshots`, `keep_ensembles`): they are cut. Unknown
-keys, keys that stand twice, wrong types and values out of bounds stop everything before any job starts, with one line
-that names the key. Settings that mean the same (10 and 10.0, a default that is written out) are the same run.
+laid over it: mappings are merged key by key, everything else is replaced, `null` for an experiment or for a
+variant under `methods` leaves it out. A key under an experiment holds for all its variants, a key under a variant
+wins over it. A variant may start `from` another one, which is resolved last: a change of `sine/cbo` reaches all
+that start from it. A file that changes `epochs` need not repeat the lists of epochs (`snapshots`,
+`keep_ensembles`): they are cut. Unknown keys, keys that stand twice, wrong types and values out of bounds stop
+everything before any job starts, with one line that names the key. Settings that mean the same (10 and 10.0, a
+default that is written out) are the same run.
 
 """
 

@@ -8,10 +8,22 @@ from pathlib import Path
 
 from cbo_pipeline import plugins
 from cbo_pipeline.config import check_config, loading
+from cbo_pipeline.errors import ConfigError
 from cbo_pipeline.problems._mnist_arrays import ENVIRONMENT
 from cbo_pipeline.results import ledger
 from cbo_pipeline.workflow.fetch_mnist import places
 from cbo_pipeline.workflow.plan import Plan
+
+
+def refuse_lost_configfiles(arguments: Iterable[str]) -> None:
+    """Refuse a second --configfile among the arguments of Snakemake, which would take the last and drop the first.
+
+    >>> refuse_lost_configfiles(["snakemake", "--configfile", "a.yaml", "b.yaml"])
+    """
+    named = [text for text in arguments if text.partition("=")[0].startswith("--configf")]
+    if len(named) > 1:
+        words = "--configfile: given twice, and Snakemake would take the last alone; write --configfile FIRST SECOND"
+        raise ConfigError(words, code="twice", key="--configfile")
 
 
 def plan_of(overlays: Iterable[str | Path], changes: dict) -> Plan:

@@ -1,7 +1,6 @@
 """Options that several commands share."""
 
 import argparse
-import warnings
 from pathlib import Path
 
 from cbo_pipeline.errors import ConfigError
@@ -24,11 +23,15 @@ def add_config(command: argparse.ArgumentParser) -> None:
     )
 
 
+# The options of ``add_run`` but for --settings, by their names.
+RUN_OPTIONS = ("experiment", "method", "seed", "width", "particles", "config", "set")
+
+
 def add_run(command: argparse.ArgumentParser) -> None:
     """The options that say which run is meant."""
     command.add_argument("--experiment", help="experiment of the config, such as sine")
     command.add_argument("--method", help="method or variant of that experiment, such as cbo or adam")
-    command.add_argument("--seed", type=int, default=0, help="seed of data, start, batches and noise (default 0)")
+    command.add_argument("--seed", type=int, help="seed of data, start, batches and noise (default 0)")
     command.add_argument(
         "--width", type=int, metavar="M", help="width M of the network (default: the config's first)"
     )
@@ -52,20 +55,22 @@ def chosen_run(options):
     from cbo_pipeline import config as settings
 
     if options.settings is not None:
+        given = [name for name in RUN_OPTIONS if getattr(options, name) not in (None, [])]
+        if given:
+            words = f"--{given[0]}: --settings holds all of a run; give one or the other"
+            raise ConfigError(words, code="conflict", key=f"--{given[0]}")
         return settings.Run.from_json(options.settings)
     if options.experiment is None or options.method is None:
-        raise ConfigError("--experiment and --method are needed, such as --experiment sine --method cbo")
+        words = "--experiment and --method are needed, such as --experiment sine --method cbo"
+        raise ConfigError(words, code="missing", key="--experiment")
     config = settings.load_config(*options.config)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about experiments that are not asked for
-        settings.check_config(config)
-    if options.experiment in config["experiments"]:
+    if options.experiment in config["experiments"]:  # the others are not asked for
         settings.check_config({"experiments": {options.experiment: config["experiments"][options.experiment]}})
     return settings.chosen_run(
         config,
         options.experiment,
         options.method,
-        options.seed,
+        options.seed or 0,
         options.width,
         options.particles,
         _changes(options.set),
