@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from cbo_pipeline.results import netcdf
 from tiny import (
     SUMMARY,
     clean_error,
@@ -250,28 +251,35 @@ def of_another_program(path):
 
 
 def of_an_older_contract(path):
-    data = xr.load_dataset(path, engine="netcdf4")
-    data.attrs["contract"] = 0
+    """Contract 1 had no seal, and was written by another library."""
+    data = netcdf.read(path)
+    data.attrs["contract"] = 1
     data.to_netcdf(path, engine="netcdf4")
+
+
+def of_a_later_contract(path):
+    data = netcdf.read(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(netcdf, "CONTRACT", netcdf.CONTRACT + 1)
+        netcdf.write(data, path)
 
 
 def of_other_settings(path):
-    data = xr.load_dataset(path, engine="netcdf4")
+    data = netcdf.read(path)
     settings = json.loads(data.attrs["settings"])
     settings["settings"]["dt"] = 0.05
     data.attrs["settings"] = json.dumps(settings)
-    data.to_netcdf(path, engine="netcdf4")
+    netcdf.write(data, path)
 
 
 def of_keys_that_are_gone(path):
-    data = xr.load_dataset(path, engine="netcdf4")
+    data = netcdf.read(path)
     data.attrs["settings"] = data.attrs["settings"].replace('"dt":', '"time_step":')
-    data.to_netcdf(path, engine="netcdf4")
+    netcdf.write(data, path)
 
 
 def without_its_risk(path):
-    data = xr.load_dataset(path, engine="netcdf4")
-    data.drop_vars("risk").to_netcdf(path, engine="netcdf4")
+    netcdf.write(netcdf.read(path).drop_vars("risk"), path)
 
 
 def replaced_by_a_summary(path):
@@ -284,6 +292,7 @@ SPOILED = [
     replaced_by_text,
     of_another_program,
     of_an_older_contract,
+    of_a_later_contract,
     of_other_settings,
     of_keys_that_are_gone,
     without_its_risk,
@@ -314,7 +323,7 @@ def test_the_workflow_makes_a_spoiled_run_again_once_it_is_deleted(copied, refer
     assert finish(command, copied).returncode == 1
     assert not summary.exists()
     log = (copied / "results" / "logs" / "summary" / "sine" / "cbo_M5_N8.log").read_text()
-    assert f"cbo-pipeline: {RUN}: not a readable NetCDF file" in log
+    assert f"cbo-pipeline: {RUN}: not a file of contract 2 (it ends without a checksum" in log
     assert "delete it and make it again" in log
     path.unlink()
     again = finish(command, copied)

@@ -4,6 +4,7 @@ import dataclasses
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -141,6 +142,15 @@ def test_xarray_reads_a_sealed_file(path, data):
     assert SEAL in path.read_bytes()
     with xr.open_dataset(path) as opened:
         xr.testing.assert_equal(opened.load(), data)
+
+
+@pytest.mark.skipif(shutil.which("ncdump") is None, reason="ncdump is not installed")
+def test_ncdump_reads_a_sealed_file(path):
+    said = subprocess.run(["ncdump", "-h", path], check=True, capture_output=True, text=True).stdout
+    assert "double risk(epoch) ;" in said
+    assert ':Conventions = "CF-1.11, ACDD-1.3" ;' in said
+    whole = subprocess.run(["ncdump", "-v", "epoch", path], check=True, capture_output=True, text=True).stdout
+    assert "epoch = 0, 1, 2, 3, 4 ;" in whole
 
 
 def test_the_same_dataset_gives_the_same_bytes_at_any_time_and_anywhere(data, tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ means files in a folder here: what the library writes to its own memory buffers 
 
 import errno
 import os
+import resource
 import tempfile
 from pathlib import Path
 
@@ -30,7 +31,11 @@ MEMORY = Path("/dev/shm")  # a folder in memory, where there is one
 
 def write(data: xr.Dataset, path: str | Path) -> None:
     """Write a dataset whole or not at all; equal datasets give equal bytes."""
-    content = _encode(data)
+    try:
+        content = _encode(data)
+    except RuntimeError as error:  # the library knows that it could not write, not why
+        reason = (errno.EFBIG, os.strerror(errno.EFBIG)) if _file_size_is_limited() else (errno.EIO, str(error))
+        raise OSError(*reason, str(path)) from None
     with whole_file(path) as partial:
         partial.write_bytes(content)
         seal(partial)
@@ -115,3 +120,8 @@ def _roomy_folder(size: int) -> Path:
 def _free(folder: Path) -> int:
     state = os.statvfs(folder)
     return state.f_bavail * state.f_frsize
+
+
+def _file_size_is_limited() -> bool:
+    """Whether the process may write files of a certain size at most (``ulimit -f``)."""
+    return resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY
