@@ -81,8 +81,8 @@ def _check(sweep: dict, swept: list[str], place: str) -> None:
 def _text(value: Any) -> str:
     """A value as a part of a name: digits and small letters, p for the point, m for minus.
 
-    >>> [_text(value) for value in (1e5, 1000, 0.8, 1.6e-3, -2, 12345.0, 250, "float64", True)]
-    ['1e5', '1e3', '0p8', '1p6em3', 'm2', '12345', '250', 'float64', 'true']
+    >>> [_text(value) for value in (1e5, 1000, 0.8, 1.6e-4, -2, 12345.0, 250, "float64", True)]
+    ['1e5', '1e3', '0p8', '1p6em4', 'm2', '12345', '250', 'float64', 'true']
     """
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
