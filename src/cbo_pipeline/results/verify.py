@@ -153,7 +153,7 @@ def _json(path: Path, known: _Known) -> Row | None:
     content = json_files.read(path, {"cost": costs.KEYS, "check": checks.KEYS})
     stored = known.versions(content["versions"])
     if content["kind"] == "check":
-        same = content["code"] == code.stage_digest(f"claims.{content['check']}")
+        same = content["code"] == code.check_digest(content["check"])
         return Row(str(path), "check", FITS if same else "other code", FITS, stored)
     same = content["code"] == code.cost_digest(content["method"], content["problem"])
     name = RunName(*(content[key] for key in ("experiment", "variant", "M", "N")), 0)
