@@ -54,6 +54,7 @@ def changed(before: dict[str, str]) -> set[str]:
     ("path", "old", "new", "expected"),
     [
         ("methods/cbo.py", r"\Z", "\nextra = 1\n", {"cbo", "mnist"}),
+        ("methods/_weighted.py", r"\Z", "\nextra = 1\n", {"cbo", "ot", "mnist"}),
         ("methods/adam.py", r"\Z", "\nextra = 1\n", {"adam"}),
         ("methods/ot_cbo.py", r"\Z", "\nextra = 1\n", {"ot"}),
         ("numerics/kernels/ties.py", r"TIGHT = 1e-12", "TIGHT = 1e-11", {"ot"}),

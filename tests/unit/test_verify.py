@@ -118,6 +118,22 @@ def test_a_damaged_file_is_a_row_of_the_table(folder):
     assert any(str(path) in line for line in verify.lines(list(found.values())))
 
 
+@pytest.mark.parametrize("kind", ["png", "pdf"])
+def test_a_figure_tells_the_code_that_drew_it(tmp_path, monkeypatch, kind):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    from cbo_pipeline.figures import style
+
+    figure = pyplot.figure()
+    style.save(figure, [tmp_path / f"drawn.{kind}"], code.stage_digest("figures.sine"))
+    style.save(figure, [tmp_path / f"other.{kind}"])
+    pyplot.close(figure)
+    (row,) = verify.verify(tmp_path, small_config())
+    assert (row.kind, row.fits) == ("figure", True)
+    other_code(monkeypatch, "style")
+    (row,) = verify.verify(tmp_path, small_config())
+    assert (row.kind, row.code) == ("figure", "other code")
+
+
 def test_a_missing_folder_is_refused(tmp_path):
     with pytest.raises(FileRefused, match="no such folder"):
         verify.verify(tmp_path / "nowhere", small_config())

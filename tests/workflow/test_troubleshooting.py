@@ -30,14 +30,17 @@ def config(tmp_path: Path, text: str) -> None:
 
 def kept(tmp_path: Path) -> Path:
     """A checkpoint of a run."""
-    checkpoint.save(Training.start(run_of()), tmp_path / "run.checkpoint")
+    checkpoint.save(Training.start(run_of()), tmp_path / "run.checkpoint", "")
     return tmp_path / "run.checkpoint"
 
 
 def other_code(tmp_path, monkeypatch):
-    path = kept(tmp_path)
-    monkeypatch.setattr(checkpoint, "code_fingerprint", lambda method, problem: "other")
-    return checkpoint.resume_or_start(run_of(), path, "")[1]
+    return checkpoint.resume_or_start(run_of(), kept(tmp_path), "other")[1]
+
+
+def not_a_checkpoint(tmp_path, monkeypatch):
+    (tmp_path / "thesis.txt").write_text("once upon a time")
+    checkpoint.resume_or_start(run_of(), tmp_path / "thesis.txt", "")
 
 
 def damaged(tmp_path, monkeypatch):
@@ -52,11 +55,31 @@ def no_checkpoint(tmp_path, monkeypatch):
 
 
 def other_contract(tmp_path, monkeypatch):
-    run = run_of()
-    with monkeypatch.context() as before:
-        before.setattr(netcdf, "CONTRACT", 1)
-        netcdf.write(runs.dataset(run, train(run)), tmp_path / "run.nc")
+    with monkeypatch.context() as later:
+        later.setattr(netcdf, "CONTRACT", 3)
+        netcdf.read(written(tmp_path))
     netcdf.read(tmp_path / "run.nc")
+
+
+def written(tmp_path) -> Path:
+    """The file of a run."""
+    run = run_of()
+    netcdf.write(runs.dataset(run, train(run)), tmp_path / "run.nc")
+    return tmp_path / "run.nc"
+
+
+def cut(tmp_path, monkeypatch):
+    path = written(tmp_path)
+    path.write_bytes(path.read_bytes()[:-100])
+    netcdf.read(path)
+
+
+def flipped(tmp_path, monkeypatch):
+    path = written(tmp_path)
+    content = bytearray(path.read_bytes())
+    content[5000] ^= 1
+    path.write_bytes(content)
+    netcdf.read(path)
 
 
 def not_netcdf(tmp_path, monkeypatch):
@@ -110,9 +133,12 @@ PROVOKED = {
     "truncated or altered": altered_mnist,
     "device: cuda": no_gpu,
     "not a readable NetCDF file": not_netcdf,
+    "it ends without a checksum": cut,
+    "its checksum does not fit": flipped,
     "written under contract": other_contract,
     "was written by other code": other_code,
-    "belongs to other settings": lambda t, _: checkpoint.resume_or_start(run_of(seed=1), kept(t))[1],
+    "belongs to other settings": lambda t, _: checkpoint.resume_or_start(run_of(seed=1), kept(t), "")[1],
+    "not a checkpoint": not_a_checkpoint,
     "is damaged": damaged,
     "no checkpoint": no_checkpoint,
     "the barycentre was still moving": moving_barycentre,

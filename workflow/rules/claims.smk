@@ -13,7 +13,7 @@ rule check_barycentres:
         mem_mb=1000,
         runtime=10,
     params:
-        code=code.stage_digest("claims.barycentres"),
+        code=code.check_digest("barycentres"),
     message:
         "check barycentres"
     shell:

@@ -20,7 +20,7 @@ def read(paths: Iterable[Path]) -> Evidence:
             continue
         content = json_files.read(path, {"cost": cost_files.KEYS, "check": check_files.KEYS})
         if content["kind"] == "check":
-            checks[content["check"]] = content
+            checks[content["check"]] = check_files.numbers(content)
         else:
             costs.append(content)
     return Evidence(summaries, tuple(costs), checks)

@@ -182,8 +182,10 @@ def draw(label: str, summaries: Sequence[Path], outputs: Sequence[Path], costs: 
 def draw_data(figure: Figure, data: dict, costs: Sequence[dict], outputs: Sequence[Path]) -> None:
     """Draw a figure from summaries by experiment and save it under every name in ``outputs``."""
     from cbo_pipeline.figures import style
+    from cbo_pipeline.results.code import stage_digest
 
     module = importlib.import_module(f"cbo_pipeline.figures.{figure.module}")
     further = (costs,) if figure.costs else ()
     with style.applied():
-        style.save(getattr(module, figure.function or figure.label)(data, *further), outputs)
+        drawn = getattr(module, figure.function or figure.label)(data, *further)
+        style.save(drawn, outputs, stage_digest(f"figures.{figure.module}"))

@@ -54,12 +54,17 @@ def applied():
     return mpl.rc_context(SETTINGS)
 
 
-def save(figure: Figure, outputs: Sequence[Path]) -> None:
-    """Write the figure in the formats of the given names; the same figure gives the same bytes."""
+def save(figure: Figure, outputs: Sequence[Path], code: str = "") -> None:
+    """Write the figure in the formats of the given names, with the digest of the code that drew it (if given).
+
+    The same figure gives the same bytes.
+    """
     for path in map(Path, outputs):
         if path.suffix not in FORMATS:
             raise UserError(f"{path}: a figure is written as {' or '.join(FORMATS)}")
-        metadata = {"CreationDate": None} if path.suffix == ".pdf" else {"Software": None}
+        told = f"code {code}" if code else None
+        pdf = path.suffix == ".pdf"
+        metadata = {"CreationDate": None, "Keywords": told} if pdf else {"Software": None, "Comment": told}
         with whole_file(path) as partial:
             figure.savefig(partial, format=path.suffix[1:], metadata=metadata)
 

@@ -29,6 +29,8 @@ OF_STAGES = (*OF_RUNS, "results", "claims", "figures", "pages")
 # Methods of problems and methods that are asked before a run starts, and by nobody during one: they make messages.
 ASKED_BEFORE = ("check", "scratch_bytes")
 SPEAKING = ("warn", "print", "warning", "info", "debug")  # functions whose arguments are words for the user
+# Checks that train: what they run and no import tells.
+CHECKED = {"barycentres": ("methods.ot_cbo", "problems.square")}
 LENGTH = 20  # hexadecimal digits of a digest
 
 
@@ -51,6 +53,11 @@ def stage_digest(*modules: str) -> str:
 def cost_digest(method: str, problem: str) -> str:
     """The digest of the code whose cost is measured, and of the measurement."""
     return digest("training.cost", _root("methods", method), _root("problems", problem), floors=OF_RUNS)
+
+
+def check_digest(name: str) -> str:
+    """The digest of the code of a numerical check, and of the training that it does itself."""
+    return stage_digest(f"claims.{name}", *CHECKED.get(name, ()))
 
 
 def summary_digest(*problems: str) -> str:

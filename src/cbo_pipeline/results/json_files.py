@@ -10,10 +10,12 @@ from cbo_pipeline.files import whole_file
 from cbo_pipeline.results.contract import CONTRACT
 from cbo_pipeline.results.versions import versions
 
+OWN_KEYS = ("kind", "contract", "code", "versions")  # what a file says about itself
+
 
 def write(content: Mapping[str, Any], path: str | Path, kind: str, code: str) -> None:
     """Store content as JSON, whole or not at all."""
-    known = {"kind": kind, "contract": CONTRACT, "code": code, "versions": versions()}
+    known = dict(zip(OWN_KEYS, (kind, CONTRACT, code, versions()), strict=True))
     with whole_file(path) as partial:
         text = json.dumps({**content, **known}, indent=1, sort_keys=True)
         partial.write_text(text + "\n", encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from cbo_pipeline.errors import FileRefused, UserError
 from cbo_pipeline.results import checks, code, costs, json_files, ledger, netcdf, summaries
 from cbo_pipeline.results.versions import differences, versions
 
+SUFFIXES = (".nc", ".json", ".pdf", ".png")
 COLUMNS = ("file", "kind", "code", "settings", "versions")
 FITS, NOT_IN_CONFIG = "fits", "not in this config"
 
@@ -36,12 +38,12 @@ class Row:
 
 
 def verify(folder: str | Path, config: Mapping[str, Any]) -> list[Row]:
-    """A row for every run, summary, cost and check below a folder."""
+    """A row for every run, summary, cost, check and figure below a folder."""
     folder = Path(folder)
     if not folder.is_dir():
         raise FileRefused(f"{folder}: no such folder of results")
     known = _Known(config, ledger.read(folder))
-    paths = sorted(path for suffix in ("*.nc", "*.json") for path in folder.rglob(suffix))
+    paths = sorted(path for suffix in SUFFIXES for path in folder.rglob(f"*{suffix}"))
     rows = (_row(path, known) for path in paths if not path.name.startswith("."))
     return [row for row in rows if row is not None]
 
@@ -92,6 +94,11 @@ class _Known:
         same = ledger.effective_digest(curve, digest, self.ledger) == ledger.effective_digest(curve, now, self.ledger)
         return FITS if same else f"{digest} -> {now}"
 
+    @functools.cached_property
+    def figures(self) -> set[str]:
+        """The digests of the code of all figures."""
+        return {code.stage_digest(f"figures.{path.stem}") for path in (code.ROOT / "figures").glob("[a-z]*.py")}
+
     def versions(self, stored: Mapping[str, str], curve: Curve | None = None) -> str:
         if curve is not None and ledger.same_versions(str(curve), stored, versions(), self.ledger):
             return FITS
@@ -100,6 +107,8 @@ class _Known:
 
 def _row(path: Path, known: _Known) -> Row | None:
     try:
+        if path.suffix in (".pdf", ".png"):
+            return _figure(path, known)
         return _netcdf(path, known) if path.suffix == ".nc" else _json(path, known)
     except UserError as error:
         return Row(str(path), "refused", code=str(error).removeprefix(f"{path}: "))
@@ -153,10 +162,18 @@ def _json(path: Path, known: _Known) -> Row | None:
     content = json_files.read(path, {"cost": costs.KEYS, "check": checks.KEYS})
     stored = known.versions(content["versions"])
     if content["kind"] == "check":
-        same = content["code"] == code.stage_digest(f"claims.{content['check']}")
+        same = content["code"] == code.check_digest(content["check"])
         return Row(str(path), "check", FITS if same else "other code", FITS, stored)
     same = content["code"] == code.cost_digest(content["method"], content["problem"])
     name = RunName(*(content[key] for key in ("experiment", "variant", "M", "N")), 0)
     run = Run(name, content["problem"], content["method"], content["settings"])
     settings = known.settings_of_curve(name.curve, summaries.curve_settings(run))
     return Row(str(path), "cost", FITS if same else "other code", settings, stored)
+
+
+def _figure(path: Path, known: _Known) -> Row | None:
+    """Of a figure the digest of the code that drew it is known; other pictures have none and are passed over."""
+    told = re.search(rb"code ([0-9a-f]{20})\b", path.read_bytes())
+    if told is None:
+        return None
+    return Row(str(path), "figure", FITS if told[1].decode() in known.figures else "other code")

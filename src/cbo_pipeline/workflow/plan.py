@@ -109,7 +109,7 @@ class Plan:
     def code_of_summary(self, wildcards) -> str:
         """The digest of the code that summarises a curve; what its problem shows of a run counts too."""
         run = self.curve_run(curve_of(wildcards))
-        return code.stage_digest("results.summaries", f"problems.{run.problem}")
+        return code.summary_digest(run.problem)
 
     def data_of(self, wildcards) -> list[str]:
         """The files of data that a run reads."""
