@@ -32,7 +32,7 @@ from cbo_pipeline.numerics.kernels.lanes import (
     transpose_in,
     transpose_out,
 )
-from cbo_pipeline.numerics.kernels.sparse_lists import CHUNK, ColumnLists, Lists
+from cbo_pipeline.numerics.kernels.sparse_lists import CHUNK, ColumnLists, Lists, permuted
 from cbo_pipeline.numerics.network import Networks
 
 ACTIVATIONS = ("relu", "tanh", "sigmoid", "softplus", "identity")
@@ -69,18 +69,23 @@ def risks(
 
     With ``alpha`` only the Gibbs weights of Eq. (cbo:consensus_point) need to be right. Losses are not negative, so a
     sum over some of the rows is a lower bound. A network that exceeds the smallest known risk by 746 / alpha
-    has weight exp(-746) = 0: its risk is given as infinity.
+    has weight exp(-746) = 0: its risk is given as infinity. All other risks have the same bits as without ``alpha``.
     """
-    N, S = len(networks["b"]), table.rows
+    N, S, L = len(networks["b"]), table.rows, _lanes(networks)
     totals = np.zeros(N)
-    if alpha is None or N <= _lanes(networks) or S <= CHUNK:
+    if not alpha or N <= 2 * L or S <= 2 * CHUNK:
         _run(networks, shape, table, targets, totals)
         return totals / S
-    # A part of the rows tells which networks are good. The best are evaluated first, and give the bound.
-    margin = (1 + 1e-9) * S * UNDERFLOW / alpha if alpha > 0 else np.inf
-    _run(networks, shape, table, targets, totals, chunks=(0, 1))
-    order = np.argsort(np.where(np.isnan(totals), np.inf, totals), kind="stable")
-    _run(networks, shape, table, targets, totals, who=order, chunks=(1, -(-S // CHUNK)), margin=margin)
+    kept = np.empty((N, S), networks["w"].dtype)  # losses by network and row
+    # Some networks tell which rows are hard: there the sums grow fastest.
+    _run(networks, shape, table, targets, np.zeros(N), who=np.arange(L), kept=kept)
+    order = np.argsort(-np.nan_to_num(kept[:L].mean(axis=0)), kind="stable")
+    table, targets = permuted(table, order), targets[order]
+    # These rows tell which networks are good. They are evaluated first, and give the bound.
+    _run(networks, shape, table, targets, totals, chunks=(0, 1), kept=kept, order=order)
+    good_first = np.argsort(np.where(np.isnan(totals), np.inf, totals), kind="stable")
+    chunks, margin = (1, len(table.first)), (1 + 1e-9) * S * UNDERFLOW / alpha
+    _run(networks, shape, table, targets, totals, who=good_first, chunks=chunks, margin=margin, kept=kept, order=order)
     return totals / S
 
 
@@ -105,7 +110,10 @@ def _lanes(networks: Networks) -> int:
     return REGISTER_BYTES // networks["w"].dtype.itemsize
 
 
-def _run(networks, shape, table, targets, totals, *, who=None, chunks=None, margin=np.inf, columns=None, out=None, values=None):  # fmt: skip
+def _run(
+    networks, shape, table, targets, totals, *, who=None, chunks=None, margin=np.inf, kept=None, order=None,
+    columns=None, out=None, values=None,
+):  # fmt: skip
     """Call the kernel with arrays for everything; empty ones for what is not wanted."""
     w, b, c = (networks[name] for name in "wbc")
     N, M, O = c.shape
@@ -127,6 +135,7 @@ def _run(networks, shape, table, targets, totals, *, who=None, chunks=None, marg
         w, b, c, networks.get("a", nothing[:, :, 0]),
         dtype.type(shape.scale), ACTIVATIONS.index(shape.activation), loss,
         table.first, table.index, table.value, table.rows, dtype.type(table.shift), labels, aims, totals,
+        nothing[:, :, 0] if kept is None else kept, np.arange(table.rows) if order is None else order,
         nothing if values is None else values, gradient, *columns,
         out.get("w", nothing), out.get("b", nothing[:, :, 0]), out.get("c", nothing), out.get("a", nothing[:, :, 0]),
     )  # fmt: skip
@@ -137,10 +146,12 @@ def _evaluate(
     who, first_chunk, end_chunk, margin, narrow,
     w, b, c, a, scale, activation, loss,
     first, index, value, S, shift, labels, aims, totals,
-    values, gradient, column_first, row_index, row_value, dw, db, dc, da,
+    kept, order, values, gradient, column_first, row_index, row_value, dw, db, dc, da,
 ):  # fmt: skip
-    """Add the losses of the networks ``who`` on some chunks of rows to ``totals``; those that are left get infinity.
+    """Add the losses of the networks ``who`` on some chunks of rows to ``totals``, and put them into ``kept``.
 
+    With a finite ``margin`` networks that exceed the best by it are left, and get infinity; the totals of the others
+    are then summed in the order of the rows before they were sorted by ``order``.
     Names: a tile is what is worked on together, L networks or, if ``narrow``, one. z, h, g hold inner weights, hidden
     layers and gradients of the inner weights of a tile, one row per column of the table, row of it, column of it.
     """
@@ -199,6 +210,10 @@ def _evaluate(
                 for s in range(rows):
                     total += losses[s * tile + t]
                 totals[who[n + t]] = total
+                if kept.size:
+                    losses_of = kept[who[n + t]]
+                    for s in range(rows):
+                        losses_of[order[begin + s]] = losses[s * tile + t]
             if gradient:
                 if loss == _CROSS_ENTROPY:
                     _cross_entropy_gains(logits, size, here, sums, share)
@@ -231,8 +246,12 @@ def _evaluate(
                 total = totals[who[n + t]]
                 if left or not (total <= best + margin):
                     totals[who[n + t]] = np.inf
-                elif total < best:
-                    best = total
+                else:
+                    best = min(best, total)
+                    total = 0.0
+                    for s in range(S):
+                        total += kept[who[n + t], s]
+                    totals[who[n + t]] = total
         if gradient:
             if narrow:
                 _unpack_neurons(g, g_bias, g_outer, g_outer_bias, K, shift, who[n], dw, db, dc, da)

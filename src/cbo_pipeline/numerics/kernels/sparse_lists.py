@@ -64,6 +64,13 @@ def lists(table: Table, rows: np.ndarray) -> Lists:
     return Lists(first, index, value, len(rows), table.columns, table.shift)
 
 
+def permuted(table: Lists, order: np.ndarray) -> Lists:
+    """The same rows in another order."""
+    first, index, value = np.empty_like(table.first), np.empty_like(table.index), np.empty_like(table.value)
+    _copy_in_order(table.first, table.index, table.value, order, first, index, value)
+    return table._replace(first=first, index=index, value=value)
+
+
 def by_column(table: Lists) -> ColumnLists:
     """The lists that the gradient of the inner layers needs."""
     first = np.empty((len(table.first), table.columns + 1), np.int64)
@@ -123,6 +130,22 @@ def _copy_rows(table_first, table_index, table_value, rows, first, index, value)
             to = first[n // CHUNK, i, n % CHUNK] - at[i]
             for j in range(at[i], at[i + 1]):
                 index[to + j], value[to + j] = table_index[j], table_value[j]
+
+
+@kernel
+def _copy_in_order(old_first, old_index, old_value, order, first, index, value):
+    to = 0
+    for k in range(first.shape[0]):
+        for i in range(first.shape[1]):
+            for r in range(CHUNK):
+                first[k, i, r] = to
+                if k * CHUNK + r < len(order):
+                    s = order[k * CHUNK + r]
+                    at = old_first[s // CHUNK, i]
+                    for j in range(at[s % CHUNK], at[s % CHUNK + 1]):
+                        index[to], value[to] = old_index[j], old_value[j]
+                        to += 1
+            first[k, i, CHUNK] = to
 
 
 @kernel
