@@ -28,7 +28,7 @@ import numba
 
 SOURCES = Path(__file__).parent
 OPTIONS = {"error_model": "numpy"}  # a division by zero gives infinity, as in numpy
-DIGESTS_KEPT = 4  # sets of older sources: switching between branches does not compile anew
+DIGESTS_KEPT = 8  # sets of older sources: switching between branches does not compile anew
 ABANDONED = 86_400.0  # seconds after which a directory of a killed process is removed
 ROOM = 100 << 20  # bytes: on a fuller disk nothing is kept
 
@@ -40,7 +40,7 @@ def digest() -> str:
     >>> len(digest())
     16
     """
-    parts = [numba.__version__, llvmlite.__version__, repr(sorted(OPTIONS.items()))]
+    parts = [numba.__version__, llvmlite.__version__, str(numba.config.OPT), repr(sorted(OPTIONS.items()))]
     texts = [part.encode() for part in parts]
     for path in sorted(SOURCES.glob("*.py")):
         texts += [path.name.encode(), path.read_bytes()]

@@ -1,0 +1,180 @@
+"""Compiled code is never stale: an edit in any file that holds a kernel changes what every method makes of it."""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import tiny
+
+KERNELS = Path("src/cbo_pipeline/numerics/kernels")
+
+# Every method on a problem of seconds.
+CONFIG = """\
+experiments:
+  one_task:
+    problem: square
+    seeds: 1
+    epochs: 2
+    points: 40
+    label_noise: 0.1
+    batch_size: 20
+    M: 6
+    N: 9
+    dt: 0.1
+    alpha: 10.0
+    lambda: 1.0
+    sigma_squared: 1.0
+    initial: uniform
+    initial_bound: 1.0
+    gamma: 0.5
+    methods:
+      cbo: {}
+      hybrid: {}
+      ot_cbo: {}
+      adam: {N: 1}
+  three_tasks:
+    problem: multi_task
+    seeds: 1
+    epochs: 2
+    points: 40
+    label_noise: 0.0
+    tasks: 3
+    batch_size: 20
+    M: 6
+    N: 9
+    dt: 0.1
+    alpha: 10.0
+    lambda: 1.0
+    sigma_squared: 1.0
+    initial: uniform
+    initial_bound: 1.0
+    methods:
+      multi_task_cbo: {}
+      separate_cbo: {}
+      multi_task_ot_cbo: {}
+"""
+WITH_MEANS = {"cbo", "hybrid", "multi_task_cbo", "separate_cbo"}
+WITH_MAPS = {"ot_cbo", "multi_task_ot_cbo"}
+MANY_TASKS = {"multi_task_cbo", "separate_cbo", "multi_task_ot_cbo"}
+ALL = WITH_MEANS | WITH_MAPS | {"adam"}
+
+# By file: edits that change its numbers, each as (old, new), and the methods that compute with it.
+EDITS = {
+    "noise.py": ([("_LN2 = np.float32(0.69314718)", "_LN2 = np.float32(0.7)")], ALL - {"adam"}),
+    "piecewise.py": ([("np.float64(c[m]) * scale", "np.float64(c[m]) * scale * 2")], ALL),
+    "squared_costs.py": ([("row[j] += away * away", "row[j] += away")], WITH_MAPS),
+    "steps.py": (
+        [
+            ("(x[i] - drift * away) +", "(x[i] - drift * away * 2) +"),  # CBO
+            ("s[i] = beta1 * s[i]", "s[i] = beta1 * s[i] * 2"),  # Adam and the hybrid
+            ("(x - drift * (x - goal[k])) +", "(x - drift * (x - goal[k]) * 2) +"),  # transport
+        ],
+        ALL,
+    ),
+    "task_risks.py": ([("square / size", "2 * square / size")], MANY_TASKS),
+    "ties.py": ([("= _smallest_optimum(costs[k], columns[k])", "= columns[k][::-1].copy()")], WITH_MAPS),
+    "weighted_sums.py": ([("+= weight * row[d]", "+= 2 * weight * row[d]")], WITH_MEANS),
+}
+
+# One process for each method, as jobs are: code that a process has compiled itself would hide stale code of others.
+TRAIN = """\
+import hashlib, os, pathlib, sys
+from cbo_pipeline.config import load_config, resolve, runs
+from cbo_pipeline.training.loop import train
+
+config = load_config("config_of_test.yaml")
+for name in runs(config):
+    if name.variant not in sys.argv[1:]:
+        continue
+    child = os.fork()
+    if child == 0:
+        records = train(resolve(config, name)).records
+        text = b"".join(key.encode() + values.tobytes() for key, values in sorted(records.items()))
+        pathlib.Path(f"{name.variant}.digest").write_text(hashlib.sha256(text).hexdigest())
+        sys.exit()
+    if os.waitpid(child, 0)[1]:
+        sys.exit(f"{name.variant} failed")
+"""
+
+
+class Copy:
+    """A copy of the package that is edited between processes; all share one folder of compiled code."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(tiny.ROOT / "src", folder / "src", ignore=ignored)
+        shutil.copytree(tiny.ROOT / "workflow", folder / "workflow", ignore=ignored)
+        shutil.copy2(tiny.ROOT / "config.yaml", folder / "config.yaml")
+        # Only the experiments above: those of the paper are left out.
+        names = re.findall(r"^  (\w+):$", (folder / "config.yaml").read_text(), re.MULTILINE)
+        left_out = "".join(f"  {name}: null\n" for name in names)
+        (folder / "config_of_test.yaml").write_text(CONFIG + left_out)
+
+    def train(self, methods) -> dict[str, str]:
+        """A digest of the records of a run of each method."""
+        for path in self.folder.glob("*.digest"):
+            path.unlink()
+        command = [sys.executable, "-c", TRAIN, *sorted(methods)]
+        environment = {"PYTHONPATH": str(self.folder / "src"), "NUMBA_CACHE_DIR": str(self.folder / "compiled")}
+        done = tiny.finish(command, self.folder, **environment)
+        assert done.returncode == 0, done.stderr
+        return {path.stem: path.read_text() for path in self.folder.glob("*.digest")}
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    return Copy(tmp_path_factory.mktemp("copy"))
+
+
+@pytest.fixture(scope="module")
+def before(copy):
+    """What the methods compute, with compiled code in the folder from then on."""
+    found = copy.train(ALL)
+    assert set(found) == ALL
+    return found
+
+
+def test_every_file_with_a_kernel_is_edited_here():
+    holders = {
+        path.name for path in (tiny.ROOT / KERNELS).glob("*.py") if re.search("^@kernel", path.read_text(), re.M)
+    }
+    assert holders == set(EDITS)
+
+
+def test_kernels_are_declared_nowhere_else():
+    for path in (tiny.ROOT / "src").rglob("*.py"):
+        if path.parent != tiny.ROOT / KERNELS:
+            assert not re.search(r"^@(kernel|njit|jit|numba)|import (njit|jit)\b", path.read_text(), re.M), path
+
+
+def test_kernels_use_nothing_from_other_floors():
+    """A constant from elsewhere would be compiled in, and no part of the digest."""
+    for path in (tiny.ROOT / KERNELS).glob("*.py"):
+        imported = re.findall(r"^\s*(?:from|import) (cbo_pipeline[\w.]*)", path.read_text(), re.M)
+        assert all(name.startswith("cbo_pipeline.numerics.kernels") for name in imported), path
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_changes_the_results_of_every_method_that_uses_the_file(copy, before, name):
+    path = copy.folder / KERNELS / name
+    original = path.read_text()
+    edited = original
+    edits, methods = EDITS[name]
+    for old, new in edits:
+        assert edited.count(old) == 1, old
+        edited = edited.replace(old, new)
+    path.write_text(edited)
+    try:
+        after = copy.train(methods)
+    finally:
+        path.write_text(original)
+    assert set(after) == methods
+    assert not [method for method in methods if after[method] == before[method]]
+
+
+def test_the_first_results_come_back_with_the_first_sources(copy, before):
+    assert copy.train(ALL) == before
