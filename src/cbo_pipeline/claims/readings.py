@@ -1,10 +1,13 @@
 """Other readings of the paper: what workflow/readings.yaml declares, checked, and the runs that each one needs."""
 
+import contextlib
 import copy
 import dataclasses
 import functools
 import itertools
+import json
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +15,7 @@ from typing import Any
 
 from cbo_pipeline.claims import CLAIMS
 from cbo_pipeline.claims.evidence import Choices, Scale, scales
-from cbo_pipeline.claims.judgement import Claim
-from cbo_pipeline.config import Curve, Run, RunName, loading, messages, resolve, runs, yaml_files
+from cbo_pipeline.config import Curve, Run, RunName, check_config, loading, messages, resolve, runs, yaml_files
 from cbo_pipeline.config.schema import project_file
 from cbo_pipeline.errors import ConfigError
 
@@ -83,12 +85,21 @@ class Specification:
         return JOINT.join(reading.name for reading in self.readings) or BASE
 
     @property
+    def key(self) -> tuple:
+        """What tells it from others: one of a single reading may be restricted to the crossed experiment."""
+        return self.name, self.experiments
+
+    @functools.cached_property
     def choices(self) -> Choices:
         """How stored series are read."""
         given: dict[str, Any] = {}
         for reading in self.readings:
             given |= copy.deepcopy(reading.judge)
         return Choices(**given)
+
+    def looks_at(self, curve: Curve) -> bool:
+        """Whether one of its claims needs a curve."""
+        return _looked_at(curve, self.claims, self.choices.adam, self.choices.hybrid)
 
     def overlay(self) -> dict:
         """The keys that are laid over the config."""
@@ -98,6 +109,11 @@ class Specification:
         if self.experiments is not None and "experiments" in merged:
             merged["experiments"] = {e: c for e, c in merged["experiments"].items() if e in self.experiments}
         return merged
+
+    @functools.cached_property
+    def overlay_text(self) -> str:
+        """The same as text: equal texts mean equal configs."""
+        return json.dumps(self.overlay(), sort_keys=True)
 
 
 def load(path: str | Path | None = None) -> Readings:
@@ -215,8 +231,11 @@ class ReadingPlan:
         self.specifications = tuple(self._specifications())
         self._owners: dict[str, str] = {}
         self._runs: dict[tuple[str, Curve], Run] = {}
-        self.sources: dict[str, dict[Curve, Source]] = {}
-        self._assign(Specification((), tuple(claim.id for claim in CLAIMS)))
+        self._wanted: dict[str, dict[tuple[str, str], Scale]] = {}
+        self._known_curves: dict[str, dict[Curve, tuple[Run, tuple[int, ...]]]] = {}
+        self._sources: dict[tuple, dict[Curve, Source]] = {}
+        self.base = Specification((), tuple(claim.id for claim in CLAIMS))
+        self._assign(self.base)
         for specification in self.specifications:
             self._assign(specification)
         for specification in self.specifications[: len(readings.entries)]:
@@ -247,8 +266,7 @@ class ReadingPlan:
             return []
         chosen = (tuple(reading for reading in each if reading) for each in itertools.product(*options))
         return [
-            Specification(several, self.readings.crossed_claims, (experiment,))
-            for several in sorted(chosen, key=len)
+            Specification(several, self.readings.crossed_claims, (experiment,)) for several in sorted(chosen, key=len)
         ]
 
     # --- Configs ------------------------------------------------------------------------------------------------
@@ -261,58 +279,82 @@ class ReadingPlan:
             return {"experiments": {}}
         if experiments:
             contents = [(_reduced(content, experiments, contents), folder) for content, folder in contents]
-        try:
+        with _named(specification.name):
             return loading.assembled([*contents, (overlay, Path())] if overlay else list(contents))
-        except ConfigError as error:
-            words = f"{FILE}, reading {specification.name}: {error}"
-            raise ConfigError(words, code=error.code, key=error.key, file=FILE) from None
 
     def wanted(self, specification: Specification) -> dict[tuple[str, str], Scale]:
         """The scale that claims need under a specification: config.yaml's with its keys laid over it."""
-        changed = scales(self.config(specification, self.paper)) if specification.readings else {}
-        found = {**self._paper_scales, **changed}
-        return {key: dataclasses.replace(s, seeds=min(s.seeds, self.readings.most_seeds)) for key, s in found.items()}
+        key = specification.overlay_text
+        if key not in self._wanted:
+            changed = scales(self.config(specification, self.paper)) if specification.readings else {}
+            most = self.readings.most_seeds
+            self._wanted[key] = {
+                name: dataclasses.replace(scale, seeds=min(scale.seeds, most))
+                for name, scale in {**self._paper_scales, **changed}.items()
+            }
+        return self._wanted[key]
 
     @functools.cached_property
     def _paper_scales(self) -> dict[tuple[str, str], Scale]:
         return scales(loading.assembled(self.paper))
 
+    def check(self) -> None:
+        """Refuse readings with keys that nothing takes, each by itself; nothing has started by then."""
+        for specification in self.specifications[: len(self.readings.entries)]:
+            config = self.config(specification)
+            with _named(specification.name), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that consensus is not guaranteed is said of the base
+                if config["experiments"]:
+                    check_config(config)
+
     # --- Runs ---------------------------------------------------------------------------------------------------
 
     def _assign(self, specification: Specification) -> None:
         """Find the curves that a specification's claims look at, and who trains them."""
-        claims = [claim for claim in CLAIMS if claim.id in specification.claims]
-        sources = dict(self.sources.get(BASE, {}))
-        sources = {c: s for c, s in sources.items() if _looked_at(c, claims, specification.choices)}
-        config = self.config(specification)
-        curves: dict[Curve, list[int]] = {}
-        for name in runs(config):
-            if _looked_at(name.curve, claims, specification.choices):
-                curves.setdefault(name.curve, []).append(name.seed)
-        changed = {curve.experiment for curve in curves}
-        sources = {curve: source for curve, source in sources.items() if curve.experiment not in changed}
-        for curve, seeds in curves.items():
-            try:
-                run = resolve(config, curve.run(0))
-            except ConfigError as error:
-                words = f"{FILE}, reading {specification.name}: {error}"
-                raise ConfigError(words, code=error.code, key=error.key, file=FILE) from None
+        found = self._curves(specification)
+        own = {c: one for c, one in found.items() if specification.looks_at(c)}
+        changed = {curve.experiment for curve in found}
+        sources = {
+            curve: source
+            for curve, source in self._sources.get(self.base.key, {}).items()
+            if curve.experiment not in changed and specification.looks_at(curve)
+        }
+        for curve, (run, seeds) in own.items():
             owner = self._owners.setdefault(run.json, specification.name)
             self._runs.setdefault((owner, curve), run)
-            sources[curve] = Source(owner, curve, tuple(sorted(seeds)[: self.readings.most_seeds]))
-        self.sources[specification.name] = sources
+            sources[curve] = Source(owner, curve, seeds)
+        self._sources[specification.key] = sources
+
+    def _curves(self, specification: Specification) -> dict[Curve, tuple[Run, tuple[int, ...]]]:
+        """The curves of the experiments that a specification changes: a run that stands for all, and their seeds."""
+        key = specification.overlay_text
+        if key not in self._known_curves:
+            config = self.config(specification)
+            seeds: dict[Curve, list[int]] = {}
+            for name in runs(config):
+                seeds.setdefault(name.curve, []).append(name.seed)
+            self._known_curves[key] = {
+                curve: (_resolved(config, curve, specification.name), tuple(sorted(own)[: self.readings.most_seeds]))
+                for curve, own in seeds.items()
+                if _looked_at(curve, self.base.claims, specification.choices.adam, specification.choices.hybrid)
+            }
+        return self._known_curves[key]
 
     def _refuse_if_nothing_changes(self, specification: Specification) -> None:
-        base = self.sources[BASE]
-        moved = any(base.get(curve) != source for curve, source in self.sources[specification.name].items())
+        base = self.sources(self.base)
+        moved = any(base.get(curve) != source for curve, source in self.sources(specification).items())
         if not moved and specification.choices == Choices():
             words = f"changes nothing that claims {', '.join(map(str, specification.claims))} look at"
             raise messages.refuse(f"readings.{specification.name}", words, "changes-nothing")
 
+    def sources(self, specification: Specification) -> dict[Curve, Source]:
+        """The curves that a specification's claims look at, and where they are."""
+        return self._sources[specification.key]
+
     def trained(self) -> dict[str, list[Source]]:
         """By reading: the curves that it has to train."""
         found: dict[str, dict[Curve, Source]] = {}
-        for sources in self.sources.values():
+        for sources in self._sources.values():
             for source in sources.values():
                 if source.owner != BASE:
                     found.setdefault(source.owner, {})[source.curve] = source
@@ -328,15 +370,15 @@ class ReadingPlan:
 
     def summary_files(self) -> list[str]:
         """The summaries of all curves that the readings are judged by, the base's among them."""
-        found = {source.summary_file for sources in self.sources.values() for source in sources.values()}
+        found = {source.summary_file for sources in self._sources.values() for source in sources.values()}
         return sorted(found)
 
     def changed_experiments(self, specification: Specification) -> set[str]:
         """The experiments of which a specification changes a curve that the base has too."""
-        base = self.sources[BASE]
+        base = self.sources(self.base)
         return {
             curve.experiment
-            for curve, source in self.sources[specification.name].items()
+            for curve, source in self.sources(specification).items()
             if source.owner != BASE and curve in base
         }
 
@@ -345,8 +387,27 @@ def _content(path: Path) -> tuple[dict, Path]:
     return yaml_files.read(path), Path(path).parent
 
 
-def _looked_at(curve: Curve, claims: Iterable[Claim], choices: Choices) -> bool:
-    return any(claim.looks_at(curve, choices) for claim in claims)
+@contextlib.contextmanager
+def _named(name: str):
+    """Let a complaint about a config say which reading it is about."""
+    try:
+        yield
+    except ConfigError as error:
+        if name == BASE:
+            raise
+        words = f"{FILE}, reading {name}: {error}"
+        raise ConfigError(words, code=error.code, key=error.key, file=FILE) from None
+
+
+def _resolved(config: dict, curve: Curve, name: str) -> Run:
+    with _named(name):
+        return resolve(config, curve.run(0))
+
+
+@functools.cache
+def _looked_at(curve: Curve, claims: tuple[int, ...], adam: str, hybrid: str) -> bool:
+    choices = Choices(adam=adam, hybrid=hybrid)
+    return any(claim.looks_at(curve, choices) for claim in CLAIMS if claim.id in claims)
 
 
 def _reduced(content: dict, experiments: set[str], contents: Sequence[tuple[dict, Path]]) -> dict:
