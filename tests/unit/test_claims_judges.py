@@ -98,8 +98,9 @@ def test_sine(number, results, expected):
 
 
 def test_the_crossing_is_where_the_medians_cross():
-    row = verdict(1, sine(cbo_noise=0.0, adam_noise=0.0))
-    crossing = row["details"]["crossing"]
+    results = sine(cbo_noise=0.0, adam_noise=0.0)
+    crossing = claims.sine.crossing_epoch(results)
+    assert verdict(1, results)["details"]["crossing"] == crossing["epoch"]
     epoch = np.arange(401)
     cbo, adam = 3e-4 + (0.5 - 3e-4) * 0.5 ** (epoch / 20), 6e-4 + (0.5 - 6e-4) * 0.5 ** (epoch / 4)
     assert crossing["epoch"] == np.flatnonzero(cbo >= adam)[-1] + 1

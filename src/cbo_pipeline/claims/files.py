@@ -24,3 +24,9 @@ def read(paths: Iterable[Path]) -> Evidence:
         else:
             costs.append(content)
     return Evidence(summaries, tuple(costs), checks)
+
+
+def read_folder(results: Path) -> Evidence:
+    """All that a folder of results holds of it."""
+    patterns = ("summary/*.nc", "cost/**/*.json", "checks/*.json")
+    return read(path for pattern in patterns for path in sorted(Path(results).glob(pattern)))

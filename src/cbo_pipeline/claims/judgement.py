@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from typing import Any
 
-from cbo_pipeline.claims.evidence import Evidence
+from cbo_pipeline.claims.evidence import Choices, Evidence
 from cbo_pipeline.claims.rule import Interval, Part, combined
+from cbo_pipeline.config import Curve
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,11 @@ def judged(parts: Sequence[Part], seen: str, seeds: int | None, headline: Part |
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper, and how it is judged. ``judge`` may raise ``NotTested``."""
+    """A claim of the paper, and how it is judged. ``judge`` may raise ``NotTested``.
+
+    ``needs`` are the curves that the judge looks at, as patterns of experiment/variant; ``{adam}`` and ``{hybrid}``
+    stand for the variants that a reading chooses.
+    """
 
     id: int
     section: str
@@ -41,7 +47,13 @@ class Claim:
     statistic: str
     threshold: str
     why: str
+    needs: tuple[str, ...]
     judge: Callable[[Evidence], Judgement]
+
+    def looks_at(self, curve: Curve, choices: Choices) -> bool:
+        """Whether the judge needs a curve."""
+        patterns = (need.format(adam=choices.adam, hybrid=choices.hybrid) for need in self.needs)
+        return any(fnmatch(f"{curve.experiment}/{curve.variant}", pattern) for pattern in patterns)
 
 
 def claim(**said) -> Callable[[Callable[[Evidence], Judgement]], Claim]:

@@ -84,6 +84,7 @@ def ratio(what: str, a: Sequence[float], b: Sequence[float], a_seeds, b_seeds, l
     " of the epochs in which they reach the risk at which CBO ends",
     threshold=f"below {-np.log10(TIMES_LOWER):.2f} (a factor of {TIMES_LOWER}), and below 0 for the epochs",
     why="half a decade is the least that reads as significantly lower on the figure's axis",
+    needs=("mnist/cbo", "mnist/{adam}"),
 )
 def adam_far_below_cbo(evidence: Evidence) -> Judgement:
     """Claim 4: compared at the last epoch that both have."""
@@ -113,6 +114,7 @@ def adam_far_below_cbo(evidence: Evidence) -> Judgement:
     threshold="below 0 at every risk, against both",
     why="faster convergence means to be first wherever the other gets, not only at the end of a run of arbitrary"
     " length",
+    needs=("mnist/cbo", "mnist/{adam}", "mnist/{hybrid}"),
 )
 def hybrid_fastest(evidence: Evidence) -> Judgement:
     """Claim 5: one part for each rival and each risk that it reaches."""
@@ -185,6 +187,7 @@ def _first_in_seconds(evidence: Evidence) -> str:
     threshold=f"most runs leap at each rate above {STABLE_RATE:g}, most do not at the others; below 0 for the hybrid",
     why="a leap by a decade is not a fluctuation of minibatches; the hybrid counts as tested only where it trained"
     " for longer than Adam needs to its first leaps",
+    needs=("mnist/adam*", "mnist/{hybrid}"),
 )
 def adam_unstable_hybrid_stable(evidence: Evidence) -> Judgement:
     """Claim 6: one part for each learning rate of Adam's, and one for the hybrid."""

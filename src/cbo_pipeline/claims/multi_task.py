@@ -24,6 +24,7 @@ MOST = 0.5  # of the steps from window to window
     f" and of the share of the {WINDOWS - 1} steps from part to part in which they fall",
     threshold=f"below 0, and above {MOST:.0%} of the steps, for both",
     why="a fall during training is more than an end below the start, and single steps may be lost to chance",
+    needs=("multi_task/multi_task_cbo",),
 )
 def both_fall(evidence: Evidence) -> Judgement:
     """Claim 7: the median and the minimum over the tasks, in ten windows of training."""
@@ -52,6 +53,7 @@ def both_fall(evidence: Evidence) -> Judgement:
     " of the amplitude; the worst of them",
     threshold=f"below {GOOD:.0%}, for all {len(SHOWN)}",
     why="as for claim 3",
+    needs=("multi_task/multi_task_cbo",),
 )
 def five_accurate(evidence: Evidence) -> Judgement:
     """Claim 8: root mean squared errors of the problems that figure 6 shows; there is no label noise."""
@@ -72,6 +74,7 @@ def five_accurate(evidence: Evidence) -> Judgement:
     "",
     threshold="below 1, both",
     why="less is less; counted bytes are exact, measured ones include what the method needs in passing",
+    needs=("multi_task_memory/*",),
 )
 def less_memory(evidence: Evidence) -> Judgement:
     """Claim 9: the same tasks by one ensemble and by one ensemble each; counted, and measured."""

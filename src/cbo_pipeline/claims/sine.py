@@ -66,6 +66,7 @@ def crossing_epoch(evidence: Evidence) -> dict:
     " pairs",
     threshold="below 0",
     why="both saw the same data, so each pair is a fair match; the interval tells a lower risk from a lucky one",
+    needs=("sine/cbo", "sine/adam"),
 )
 def ends_lower(evidence: Evidence) -> Judgement:
     """Claim 1, by pairs of runs or by the curves of medians."""
@@ -73,11 +74,11 @@ def ends_lower(evidence: Evidence) -> Judgement:
     differences = log_ratio(end(cbo), end(adam))
     by_pairs = middle(differences), rule.median_interval(differences)
     value, interval = by_pairs if evidence.choices.ends == "pairs" else _by_curves(cbo, adam)
-    crossed = crossing_epoch(evidence)
+    crossed = crossing(cbo, adam)
     medians = {"cbo": middle(end(cbo)), "adam": middle(end(adam))}
     where = (
-        f"CBO's median stays below Adam's from epoch {crossed['epoch']:.0f} on"
-        if np.isfinite(crossed["epoch"])
+        f"CBO's median stays below Adam's from epoch {crossed:.0f} on"
+        if np.isfinite(crossed)
         else "CBO's median does not end below Adam's"
     )
     seen = (
@@ -117,6 +118,7 @@ def _by_curves(cbo: Series, adam: Series) -> tuple[float, rule.Interval]:
     f" of log10 risk from epoch to epoch in the last {LATE:.0%} of training",
     threshold="below 0",
     why="swings late in training are what the figure shows of stability; ratios make runs of unequal risk comparable",
+    needs=("sine/cbo", "sine/adam"),
 )
 def more_stable(evidence: Evidence) -> Judgement:
     """Claim 2."""
@@ -140,6 +142,7 @@ def more_stable(evidence: Evidence) -> Judgement:
     " the worse of the two methods",
     threshold=f"below {GOOD:.0%}, for both methods",
     why="about the width of the line by which a figure draws the sine: what is closer cannot be told from it",
+    needs=("sine/cbo", "sine/adam"),
 )
 def both_good(evidence: Evidence) -> Judgement:
     """Claim 3: one part for each method."""

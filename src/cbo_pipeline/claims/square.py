@@ -65,6 +65,7 @@ class Sweep:
     statistic=MONOTONE.format("M"),
     threshold="below 0 (every step falls), both",
     why="monotone is every step; the mean over the runs is what the paper shows",
+    needs=("square/ot_cbo",),
 )
 def monotone_in_M(evidence: Evidence) -> Judgement:
     """Claim 10."""
@@ -78,6 +79,7 @@ def monotone_in_M(evidence: Evidence) -> Judgement:
     statistic=MONOTONE.format("N"),
     threshold="below 0 (every step falls), both",
     why="as for claim 10",
+    needs=("square/ot_cbo",),
 )
 def monotone_in_N(evidence: Evidence) -> Judgement:
     """Claim 11."""
@@ -123,6 +125,7 @@ def _fall(change: float) -> str:
     " over an average doubling before",
     threshold=f"below {np.log10(LITTLE):.3f} (a factor of {LITTLE:g}), and below 0, for both",
     why="a curve saturates if further doubling brings little, and less than it used to",
+    needs=("square/ot_cbo",),
 )
 def saturates(evidence: Evidence) -> Judgement:
     """Claim 12: the last doubling brings little, and less than those before it did on average."""
@@ -155,6 +158,7 @@ def saturates(evidence: Evidence) -> Judgement:
     statistic="seconds of an iteration of optimal-transport CBO over those of CBO, same problem, same M and N",
     threshold="above 1, for the best and for the median iteration",
     why="more is more; best and median iteration must agree",
+    needs=("square/ot_cbo", "square/cbo"),
 )
 def barycentre_costs_more(evidence: Evidence) -> Judgement:
     """Claim 13: measured seconds of an iteration, the same problem and ensemble."""

@@ -28,6 +28,7 @@ DECAY, CONDITION = "variance_decay", "consensus_condition"
     " atoms is better",
     threshold=f"rounding ({ROUNDING:g}); and none is better",
     why="the proposition speaks of the barycentre among all measures, its proof of those with M atoms",
+    needs=(),
 )
 def weighted_average_under_permutations(evidence: Evidence) -> Judgement:
     """Claim 14: by a numerical check on small and larger ensembles."""
@@ -64,6 +65,7 @@ def weighted_average_under_permutations(evidence: Evidence) -> Judgement:
     " barycentre, so that nothing is decided",
     why="it is stated for the law of the particles and its barycentre, which is the one with equal weights; it"
     " follows if the barycentre is the best of all, and ours is the best of those that the search found",
+    needs=("variance_decay/*",),
 )
 def variance_decays(evidence: Evidence) -> Judgement:
     """Claim 15: V(k+1) / ((1 - lambda dt)^2 V(k)) in every noise-free step with equal weights."""
@@ -150,6 +152,7 @@ def _step_ratios(results: CurveResults) -> list[np.ndarray]:
     " steps; the interval is up to the smallest at which it did not",
     threshold="consensus in all cases below 1, and in none above",
     why="needed means both: enough below, and not without",
+    needs=("consensus_condition/*",),
 )
 def consensus_condition(evidence: Evidence) -> Judgement:
     """Claim 16: does the variance vanish below 2 lambda = sigma^2, and only there?"""

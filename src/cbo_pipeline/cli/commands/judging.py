@@ -1,4 +1,4 @@
-"""Stages of the workflow that judge: ``check-barycentres``, ``check-rule`` and ``claims``."""
+"""Stages of the workflow that judge: ``check-barycentres``, ``check-rule``, ``claims`` and ``readings``."""
 
 import sys
 from pathlib import Path
@@ -24,6 +24,14 @@ def declare(commands) -> None:
         ("speed", "crossing, epochs to given risks and costs as data"),
     ):
         command.add_argument(f"--{name}", type=Path, metavar="FILE", help=content)
+    command.add_argument("--readings", type=Path, metavar="FILE", help="what `readings` found, for the last column")
+    what = "judge the claims under other readings of the paper"
+    command = add_command(commands, "readings", what, _readings)
+    command.add_argument("--results", type=Path, default=Path("results"), help="folder of results (default: results)")
+    command.add_argument("--config", action="append", default=[], metavar="FILE", help="laid over config.yaml")
+    command.add_argument("--file", type=Path, metavar="FILE", help="the readings (default: workflow/readings.yaml)")
+    command.add_argument("--json", type=Path, metavar="FILE", help="the verdicts as data")
+    command.add_argument("--markdown", type=Path, metavar="FILE", help="the verdicts as tables")
 
 
 def _check_barycentres(options) -> int:
@@ -46,10 +54,14 @@ def _claims(options) -> int:
     from cbo_pipeline import claims
     from cbo_pipeline.claims import files, speed
     from cbo_pipeline.pages import claims as pages
+    from cbo_pipeline.results import readings
 
     evidence = files.read(options.evidence)
     rows, measured = claims.judge_all(evidence), speed.speed(evidence)
     errors = evidence.checks.get("rule_errors")
+    if options.readings:
+        found = readings.read(options.readings)["robustness"]
+        rows = [{**row, "robustness": found[str(row["id"])]} for row in rows]
     if options.json:
         pages.write_json(rows, options.json)
     if options.speed:
@@ -59,4 +71,20 @@ def _claims(options) -> int:
     if options.html:
         pages.write_html(rows, measured, options.html, errors)
     print(pages.tally(rows), file=sys.stderr)
+    return 0
+
+
+def _readings(options) -> int:
+    from cbo_pipeline.claims import reading_verdicts
+    from cbo_pipeline.claims.readings import ReadingPlan
+    from cbo_pipeline.pages import readings as pages
+    from cbo_pipeline.pages.claims import plain
+    from cbo_pipeline.results import readings
+
+    found = reading_verdicts.judge_readings(ReadingPlan.of(options.config, options.file), options.results)
+    if options.json:
+        readings.write(plain(found), options.json)
+    if options.markdown:
+        pages.write_markdown(found, options.markdown)
+    print(pages.tally(found), file=sys.stderr)
     return 0

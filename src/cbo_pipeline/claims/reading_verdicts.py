@@ -1,0 +1,233 @@
+"""The claims judged under other readings: one row per reading, all combinations on one experiment, what turns what.
+
+No vote is taken: readings are shown beside the base, not averaged into a verdict.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Mapping, Sequence
+from math import factorial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from cbo_pipeline.claims import CLAIMS, files, judge_all, mnist
+from cbo_pipeline.claims.evidence import Evidence
+from cbo_pipeline.claims.readings import POSSIBLE, ReadingPlan, Source, Specification
+from cbo_pipeline.claims.rule import NOT_TESTED
+from cbo_pipeline.results import summaries as summary_files
+
+HORIZONS = {mnist.HORIZON: mnist.EXPERIMENT}  # experiments that continue another one
+KEPT = ("verdict", "value", "spread", "seeds", "seen")
+
+
+def judge_readings(plan: ReadingPlan, results: Path) -> dict[str, Any]:
+    """Everything that results/readings.json holds; readings that were not run say so."""
+    judge = Judge(plan, Path(results))
+    rows = [judge.row(specification) for specification in plan.specifications if specification.experiments is None]
+    return {
+        "most_seeds": plan.readings.most_seeds,
+        "choices": {name: dataclasses.asdict(choice) for name, choice in plan.readings.choices.items()},
+        "claims": {str(claim.id): claim.claim for claim in CLAIMS},
+        "base": _by_claim(judge_all(judge.published)),
+        "compared": judge.base_verdicts(),
+        "readings": rows,
+        "crossed": crossed(judge),
+        "robustness": {str(claim.id): robustness(claim.id, rows) for claim in CLAIMS},
+    }
+
+
+class Judge:
+    """Reads the summaries that a plan names, each once, and judges specifications by them."""
+
+    def __init__(self, plan: ReadingPlan, results: Path):
+        self.plan, self.results = plan, results
+        self.published = files.read_folder(results)
+        self._summaries: dict[str, xr.Dataset | None] = {}
+        self._joins: dict[tuple[Source, ...], dict[str, xr.Dataset]] = {}
+        self._base_verdicts: dict[frozenset, dict[str, Any]] = {}
+
+    def row(self, specification: Specification) -> dict[str, Any]:
+        """The verdicts under a specification, each beside that of the base on the same seeds and epochs."""
+        base = self.base_verdicts(self._without(specification))
+        verdicts = self.verdicts(specification)
+        for number, one in verdicts.items():
+            one["base"] = base[number]["verdict"]
+            one["moved"] = NOT_TESTED not in (one["base"], one["verdict"]) and one["base"] != one["verdict"]
+        return {
+            "name": specification.name,
+            "choices": {reading.choice: reading.value for reading in specification.readings},
+            "grade": _grade(specification),
+            "runs": sum(len(s.seeds) for s in self.plan.sources(specification).values() if s.owner != "base"),
+            "claims": verdicts,
+        }
+
+    def verdicts(self, specification: Specification) -> dict[str, Any]:
+        """The verdicts on the claims of a specification."""
+        claims = [claim for claim in CLAIMS if claim.id in specification.claims]
+        return _by_claim(judge_all(self.evidence(specification), claims))
+
+    def evidence(self, specification: Specification) -> Evidence:
+        """What a specification is judged by: its own curves, and those of the base that it leaves as they are."""
+        joined = dict(self._joined(tuple(self.plan.sources(specification).values())))
+        for horizon in HORIZONS.keys() - self._without(specification):
+            if horizon in self.published.summaries:
+                joined[horizon] = self.published.summaries[horizon]
+        return Evidence(
+            joined,
+            self.published.costs,
+            self.published.checks,
+            specification.choices,
+            self.plan.wanted(specification),
+        )
+
+    def _joined(self, sources: tuple[Source, ...]) -> dict[str, xr.Dataset]:
+        """The curves by experiment; specifications that only read them otherwise share them."""
+        if sources not in self._joins:
+            by_experiment: dict[str, list[xr.Dataset]] = {}
+            for source in sources:
+                data = self.summary(source)
+                if data is not None:
+                    by_experiment.setdefault(source.curve.experiment, []).append(data)
+            self._joins[sources] = {name: summary_files.join(parts) for name, parts in by_experiment.items()}
+        return self._joins[sources]
+
+    def base_verdicts(self, without: frozenset = frozenset()) -> dict[str, Any]:
+        """The verdicts of the base, on the seeds that the readings have and without some experiments."""
+        if without not in self._base_verdicts:
+            kept = {name: data for name, data in self.published.summaries.items() if name not in without}
+            few = {name: self._few_seeds(data) for name, data in kept.items()}
+            wanted = self.plan.wanted(self.plan.base)
+            evidence = dataclasses.replace(self.published, summaries=few, wanted=wanted)
+            self._base_verdicts[without] = _by_claim(judge_all(evidence))
+        return self._base_verdicts[without]
+
+    def summary(self, source: Source) -> xr.Dataset | None:
+        """The summary of a curve on the seeds of the readings; None if it was not made."""
+        path = self.results / Path(source.summary_file).relative_to("results")
+        key = str(path)
+        if key not in self._summaries:
+            self._summaries[key] = self._few_seeds(summary_files.read(path)) if path.is_file() else None
+        return self._summaries[key]
+
+    def _few_seeds(self, data: xr.Dataset) -> xr.Dataset:
+        return data.isel(seed=np.argsort(data["seed"].values)[: self.plan.readings.most_seeds])
+
+    def _without(self, specification: Specification) -> frozenset:
+        """Long runs of an experiment say nothing about a reading that changes it and has only short ones."""
+        changed = self.plan.changed_experiments(specification)
+        return frozenset(name for name, of in HORIZONS.items() if of in changed)
+
+
+def _by_claim(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {str(row["id"]): {key: row[key] for key in KEPT} for row in rows}
+
+
+def _grade(specification: Specification) -> str:
+    grades = {reading.grade for reading in specification.readings}
+    return POSSIBLE if POSSIBLE in grades else grades.pop()
+
+
+def robustness(claim: int, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Whether a claim keeps its verdict under all other readings, in words."""
+    tried = [row for row in rows if str(claim) in row["claims"]]
+    judged = [row for row in tried if row["claims"][str(claim)]["verdict"] != NOT_TESTED]
+    if not tried:
+        return "robust: no other reading touches it"
+    if not judged:
+        return "other readings were not run"
+    turning = [
+        f"{_words(row)} ({row['claims'][str(claim)]['verdict']})"
+        for row in judged
+        if row["claims"][str(claim)]["moved"]
+    ]
+    missing = f" ({len(tried) - len(judged)} readings were not run)" if len(judged) < len(tried) else ""
+    if turning:
+        return f"turns with: {'; '.join(turning)}{missing}"
+    return f"robust: the same under {len(judged)} other reading{'s' if len(judged) > 1 else ''}{missing}"
+
+
+def _words(row: Mapping[str, Any]) -> str:
+    """A reading by what it takes, such as "scaling: not divided by M"."""
+    return " and ".join(f"{choice.replace('_', ' ')}: {value}" for choice, value in row["choices"].items())
+
+
+def crossed(judge: Judge) -> dict[str, Any] | None:
+    """All combinations: the verdicts of each, and the share of each choice in the spread of a claim's number."""
+    plan = judge.plan
+    options = plan.readings.crossed()
+    specifications = plan.crossed()
+    if not specifications:
+        return None
+    levels = {
+        choice: [plan.readings.choices[choice].base, *(reading.value for reading in readings)]
+        for choice, readings in options.items()
+    }
+    rows = []
+    for specification in specifications:
+        taken = {reading.choice: reading.value for reading in specification.readings}
+        rows.append(
+            {
+                "choices": {choice: taken.get(choice, values[0]) for choice, values in levels.items()},
+                "claims": {
+                    number: {key: one[key] for key in ("verdict", "value", "spread")}
+                    for number, one in judge.verdicts(specification).items()
+                },
+            }
+        )
+    numbers = [str(number) for number in plan.readings.crossed_claims]
+    return {
+        "experiment": plan.readings.crossed_experiment,
+        "levels": levels,
+        "method": SHAPLEY,
+        "shares": {number: shares(levels, rows, number) for number in numbers},
+        "rows": rows,
+    }
+
+
+SHAPLEY = (
+    "Shapley shares of the variance of the claim's number over all combinations: what a choice explains alone goes to"
+    " it, what several explain only together is divided equally among them; the shares add up to one"
+)
+
+
+def shares(levels: Mapping[str, Sequence[str]], rows: Sequence[Mapping[str, Any]], claim: str) -> dict | None:
+    """The share of each choice in the spread of a claim's number over all combinations; None if one is missing."""
+    table = np.full([len(values) for values in levels.values()], np.nan)
+    for row in rows:
+        value = row["claims"][claim]["value"]
+        place = tuple(values.index(row["choices"][choice]) for choice, values in levels.items())
+        table[place] = np.nan if value is None else value
+    if not np.all(np.isfinite(table)):
+        return None
+    return {
+        "standard_deviation": float(np.std(table)),
+        "shares": dict(zip(levels, shapley(table).tolist(), strict=True)),
+    }
+
+
+def shapley(table: np.ndarray) -> np.ndarray:
+    """Shapley shares of the variance of a full table with one axis per choice, every cell equally likely.
+
+    The worth of a set of choices is the variance of the mean over all others: what they explain together.
+
+    >>> shapley(np.array([[0.0, 0.0], [1.0, 1.0]])).tolist()  # the second choice changes nothing
+    [1.0, 0.0]
+    """
+    axes = range(table.ndim)
+    total = float(np.var(table))
+    if total == 0:
+        return np.zeros(table.ndim)
+    worth = {
+        chosen: float(np.var(table.mean(axis=tuple(a for a in axes if a not in chosen))))
+        for size in range(table.ndim + 1)
+        for chosen in itertools.combinations(axes, size)
+    }
+    result = np.zeros(table.ndim)
+    for chosen, value in worth.items():
+        for axis in set(axes) - set(chosen):
+            weight = factorial(len(chosen)) * factorial(table.ndim - len(chosen) - 1) / factorial(table.ndim)
+            result[axis] += weight * (worth[tuple(sorted((*chosen, axis)))] - value)
+    return result / total

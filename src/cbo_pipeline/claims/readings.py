@@ -1,0 +1,428 @@
+"""Other readings of the paper: what workflow/readings.yaml declares, checked, and the runs that each one needs."""
+
+import contextlib
+import copy
+import dataclasses
+import functools
+import itertools
+import json
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cbo_pipeline.claims import CLAIMS
+from cbo_pipeline.claims.evidence import Choices, Scale, scales
+from cbo_pipeline.config import Curve, Run, RunName, check_config, loading, messages, resolve, runs, yaml_files
+from cbo_pipeline.config.schema import project_file
+from cbo_pipeline.errors import ConfigError
+
+FILE = "workflow/readings.yaml"
+AS_GOOD, POSSIBLE = "as_good", "possible"
+GRADES = (AS_GOOD, POSSIBLE)
+BASE = "base"
+NAME = re.compile(r"[a-z][a-z0-9_]*")
+JOINT = "--"  # between the names of readings that are taken together
+KEYS = ("choice", "value", "grade", "claims", "config", "judge")
+NEEDED = ("choice", "value", "grade", "claims")
+FILE_KEYS = ("most_seeds", "choices", "readings", "together", "crossed")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An open choice of the paper, and what the base takes."""
+
+    what: str
+    base: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Another value of one open choice: keys laid over the config, or another way to read stored series."""
+
+    name: str
+    choice: str
+    value: str
+    grade: str
+    claims: tuple[int, ...]
+    config: dict = field(default_factory=dict)
+    judge: dict = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Readings:
+    """All that readings.yaml declares."""
+
+    most_seeds: int
+    choices: Mapping[str, Choice]
+    entries: Mapping[str, Reading]
+    together: tuple[tuple[str, ...], ...]
+    crossed_experiment: str | None
+    crossed_claims: tuple[int, ...]
+
+    def crossed(self) -> dict[str, list[Reading]]:
+        """By choice: the readings as good as ours that touch the claims whose readings are all combined."""
+        found: dict[str, list[Reading]] = {}
+        for reading in self.entries.values():
+            if reading.grade == AS_GOOD and set(reading.claims) & set(self.crossed_claims):
+                found.setdefault(reading.choice, []).append(reading)
+        return found
+
+
+@dataclass(frozen=True)
+class Specification:
+    """One way to read the paper: the base with some readings, and the claims that it is judged by."""
+
+    readings: tuple[Reading, ...]
+    claims: tuple[int, ...]
+    experiments: tuple[str, ...] | None = None  # whose keys are laid over; all if None
+
+    @property
+    def name(self) -> str:
+        """The name of the folder of its runs."""
+        return JOINT.join(reading.name for reading in self.readings) or BASE
+
+    @property
+    def key(self) -> tuple:
+        """What tells it from others: one of a single reading may be restricted to the crossed experiment."""
+        return self.name, self.experiments
+
+    @functools.cached_property
+    def choices(self) -> Choices:
+        """How stored series are read."""
+        given: dict[str, Any] = {}
+        for reading in self.readings:
+            given |= copy.deepcopy(reading.judge)
+        return Choices(**given)
+
+    def looks_at(self, curve: Curve) -> bool:
+        """Whether one of its claims needs a curve."""
+        return _looked_at(curve, self.claims, self.choices.adam, self.choices.hybrid)
+
+    def overlay(self) -> dict:
+        """The keys that are laid over the config."""
+        merged: dict = {}
+        for reading in self.readings:
+            loading.lay_over(merged, reading.config)
+        if self.experiments is not None and "experiments" in merged:
+            merged["experiments"] = {e: c for e, c in merged["experiments"].items() if e in self.experiments}
+        return merged
+
+    @functools.cached_property
+    def overlay_text(self) -> str:
+        """The same as text: equal texts mean equal configs."""
+        return json.dumps(self.overlay(), sort_keys=True)
+
+
+def load(path: str | Path | None = None) -> Readings:
+    """Read and check readings.yaml: every mistake is one line that starts with the key."""
+    content = yaml_files.read(path or project_file(FILE))
+    _only(content, FILE_KEYS, "")
+    _has(content, ("choices", "readings"), "")
+    choices = {}
+    for name, own in _table(content["choices"], "choices"):
+        _only(own, ("what", "base"), f"choices.{name}")
+        _has(own, ("what", "base"), f"choices.{name}")
+        choices[name] = Choice(own["what"], own["base"])
+    entries = {name: _reading(name, own, choices) for name, own in _table(content["readings"], "readings")}
+    together = tuple(_names(names, entries, f"together[{i}]") for i, names in enumerate(content.get("together", ())))
+    crossed = content.get("crossed") or {}
+    _only(crossed, ("experiment", "claims"), "crossed")
+    claims = _claims(crossed.get("claims", []), "crossed.claims")
+    most = content.get("most_seeds", 10)
+    if type(most) is not int or most < 1:
+        raise messages.refuse("most_seeds", f"{messages.short(most)} is not a number of seeds", "wrong-type")
+    return Readings(most, choices, entries, together, crossed.get("experiment"), claims)
+
+
+def _reading(name: str, own: Mapping, choices: Mapping[str, Choice]) -> Reading:
+    key = f"readings.{name}"
+    if not NAME.fullmatch(name):
+        raise messages.refuse(key, "a name has small letters, digits and single underscores", "bad-name")
+    _only(own, KEYS, key)
+    _has(own, NEEDED, key)
+    messages.require_known(own["choice"], choices, f"{key}.choice", "choice")
+    messages.require_known(own["grade"], GRADES, f"{key}.grade", "grade")
+    judge = own.get("judge") or {}
+    _only(judge, [f.name for f in dataclasses.fields(Choices)], f"{key}.judge")
+    config = own.get("config") or {}
+    _only(config, ("experiments",), f"{key}.config")
+    if not config and not judge:
+        raise messages.refuse(key, "changes nothing: it has neither config nor judge", "changes-nothing")
+    claims = _claims(own["claims"], f"{key}.claims")
+    return Reading(name, own["choice"], str(own["value"]), own["grade"], claims, config, judge)
+
+
+def _table(content: Any, key: str) -> Iterator[tuple[str, Mapping]]:
+    if not isinstance(content, Mapping):
+        raise messages.refuse(key, f"{messages.short(content)} is not a mapping of names", "wrong-type")
+    for name, own in content.items():
+        if not isinstance(own, Mapping):
+            raise messages.refuse(f"{key}.{name}", f"{messages.short(own)} is not a mapping of keys", "wrong-type")
+        yield str(name), own
+
+
+def _only(content: Any, known: Sequence[str], key: str) -> None:
+    if not isinstance(content, Mapping):
+        raise messages.refuse(key, f"{messages.short(content)} is not a mapping of keys", "wrong-type")
+    for name in content:
+        if name not in known:
+            place = f"{key}.{name}" if key else str(name)
+            raise messages.refuse(place, f"unknown key{messages.closest(str(name), known)}", "unknown-key")
+
+
+def _has(content: Mapping, needed: Iterable[str], key: str) -> None:
+    for name in needed:
+        if content.get(name) is None:
+            raise messages.refuse(f"{key}.{name}" if key else name, "missing", "missing")
+
+
+def _claims(numbers: Any, key: str) -> tuple[int, ...]:
+    known = [claim.id for claim in CLAIMS]
+    for number in numbers if isinstance(numbers, list) else [numbers]:
+        if number not in known:
+            words = f"unknown claim {messages.short(number)}; there are {known[0]} to {known[-1]}"
+            raise messages.refuse(key, words, "unknown-name")
+    return tuple(numbers) if isinstance(numbers, list) else (numbers,)
+
+
+def _names(names: Any, entries: Mapping[str, Reading], key: str) -> tuple[str, ...]:
+    for name in names if isinstance(names, list) else [names]:
+        messages.require_known(name, entries, key, "reading")
+    if not isinstance(names, list) or len(set(names)) < 2:
+        raise messages.refuse(key, "two or more readings are taken together", "empty")
+    return tuple(names)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the runs of a curve are: those of the base, or of the reading that first needs them."""
+
+    owner: str
+    curve: Curve
+    seeds: tuple[int, ...]
+
+    @property
+    def folder(self) -> str:
+        """The folder of results that they belong to."""
+        return "results" if self.owner == BASE else f"results/readings/{self.owner}"
+
+    @property
+    def summary_file(self) -> str:
+        return f"{self.folder}/summary/{self.curve}.nc"
+
+    def run_files(self) -> list[str]:
+        return [f"{self.folder}/runs/{self.curve.run(seed)}.nc" for seed in self.seeds]
+
+
+class ReadingPlan:
+    """Which runs the readings of a config need beyond its own, and where each specification finds its curves.
+
+    ``contents`` are config.yaml and what is laid over it, each with the folder that its relative paths start from.
+    Runs whose settings are those of the base, or of a reading before, are not trained again.
+    """
+
+    def __init__(self, readings: Readings, contents: Sequence[tuple[dict, Path]] | None = None):
+        self.readings = readings
+        self.paper = [_content(project_file("config.yaml"))]
+        self.contents = self.paper if contents is None else list(contents)
+        self.specifications = tuple(self._specifications())
+        self._owners: dict[str, str] = {}
+        self._runs: dict[tuple[str, Curve], Run] = {}
+        self._wanted: dict[str, dict[tuple[str, str], Scale]] = {}
+        self._known_curves: dict[str, dict[Curve, tuple[Run, tuple[int, ...]]]] = {}
+        self._sources: dict[tuple, dict[Curve, Source]] = {}
+        self.base = Specification((), tuple(claim.id for claim in CLAIMS))
+        self._assign(self.base)
+        for specification in self.specifications:
+            self._assign(specification)
+        for specification in self.specifications[: len(readings.entries)]:
+            self._refuse_if_nothing_changes(specification)
+
+    @classmethod
+    def of(cls, overlays: Iterable[str | Path] = (), readings: str | Path | None = None) -> "ReadingPlan":
+        """The plan of config.yaml with these files laid over it."""
+        paths = [project_file("config.yaml"), *map(Path, overlays)]
+        return cls(load(readings), [_content(path) for path in paths])
+
+    def _specifications(self) -> Iterator[Specification]:
+        """One reading at a time, those that are tried together, and all combinations that are crossed."""
+        entries = self.readings.entries
+        for reading in entries.values():
+            yield Specification((reading,), reading.claims)
+        for names in self.readings.together:
+            several = tuple(entries[name] for name in names)
+            claims = {claim for reading in several for claim in reading.claims}
+            yield Specification(several, tuple(sorted(claims)))
+        yield from self.crossed()
+
+    def crossed(self) -> list[Specification]:
+        """All combinations of the crossed choices, the base among them, small ones first."""
+        options = [[None, *readings] for readings in self.readings.crossed().values()]
+        experiment = self.readings.crossed_experiment
+        if experiment is None or not options:
+            return []
+        chosen = (tuple(reading for reading in each if reading) for each in itertools.product(*options))
+        return [
+            Specification(several, self.readings.crossed_claims, (experiment,)) for several in sorted(chosen, key=len)
+        ]
+
+    # --- Configs ------------------------------------------------------------------------------------------------
+
+    def config(self, specification: Specification, contents: Sequence[tuple[dict, Path]] | None = None) -> dict:
+        """The experiments that a specification changes, with its keys laid over them."""
+        overlay, contents = specification.overlay(), self.contents if contents is None else contents
+        experiments = set(overlay.get("experiments", ()))
+        if specification.readings and not experiments:
+            return {"experiments": {}}
+        if experiments:
+            contents = [(_reduced(content, experiments, contents), folder) for content, folder in contents]
+        with _named(specification.name):
+            return loading.assembled([*contents, (overlay, Path())] if overlay else list(contents))
+
+    def wanted(self, specification: Specification) -> dict[tuple[str, str], Scale]:
+        """The scale that claims need under a specification: config.yaml's with its keys laid over it."""
+        key = specification.overlay_text
+        if key not in self._wanted:
+            changed = scales(self.config(specification, self.paper)) if specification.readings else {}
+            most = self.readings.most_seeds
+            self._wanted[key] = {
+                name: dataclasses.replace(scale, seeds=min(scale.seeds, most))
+                for name, scale in {**self._paper_scales, **changed}.items()
+            }
+        return self._wanted[key]
+
+    @functools.cached_property
+    def _paper_scales(self) -> dict[tuple[str, str], Scale]:
+        return scales(loading.assembled(self.paper))
+
+    def check(self) -> None:
+        """Refuse readings with keys that nothing takes, each by itself; nothing has started by then."""
+        for specification in self.specifications[: len(self.readings.entries)]:
+            config = self.config(specification)
+            with _named(specification.name), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that consensus is not guaranteed is said of the base
+                if config["experiments"]:
+                    check_config(config)
+
+    # --- Runs ---------------------------------------------------------------------------------------------------
+
+    def _assign(self, specification: Specification) -> None:
+        """Find the curves that a specification's claims look at, and who trains them."""
+        found = self._curves(specification)
+        own = {c: one for c, one in found.items() if specification.looks_at(c)}
+        changed = {curve.experiment for curve in found}
+        sources = {
+            curve: source
+            for curve, source in self._sources.get(self.base.key, {}).items()
+            if curve.experiment not in changed and specification.looks_at(curve)
+        }
+        for curve, (run, seeds) in own.items():
+            owner = self._owners.setdefault(run.json, specification.name)
+            self._runs.setdefault((owner, curve), run)
+            sources[curve] = Source(owner, curve, seeds)
+        self._sources[specification.key] = sources
+
+    def _curves(self, specification: Specification) -> dict[Curve, tuple[Run, tuple[int, ...]]]:
+        """The curves of the experiments that a specification changes: a run that stands for all, and their seeds."""
+        key = specification.overlay_text
+        if key not in self._known_curves:
+            config = self.config(specification)
+            seeds: dict[Curve, list[int]] = {}
+            for name in runs(config):
+                seeds.setdefault(name.curve, []).append(name.seed)
+            self._known_curves[key] = {
+                curve: (_resolved(config, curve, specification.name), tuple(sorted(own)[: self.readings.most_seeds]))
+                for curve, own in seeds.items()
+                if _looked_at(curve, self.base.claims, specification.choices.adam, specification.choices.hybrid)
+            }
+        return self._known_curves[key]
+
+    def _refuse_if_nothing_changes(self, specification: Specification) -> None:
+        base = self.sources(self.base)
+        moved = any(base.get(curve) != source for curve, source in self.sources(specification).items())
+        if not moved and specification.choices == Choices():
+            words = f"changes nothing that claims {', '.join(map(str, specification.claims))} look at"
+            raise messages.refuse(f"readings.{specification.name}", words, "changes-nothing")
+
+    def sources(self, specification: Specification) -> dict[Curve, Source]:
+        """The curves that a specification's claims look at, and where they are."""
+        return self._sources[specification.key]
+
+    def trained(self) -> dict[str, list[Source]]:
+        """By reading: the curves that it has to train."""
+        found: dict[str, dict[Curve, Source]] = {}
+        for sources in self._sources.values():
+            for source in sources.values():
+                if source.owner != BASE:
+                    found.setdefault(source.owner, {})[source.curve] = source
+        return {owner: list(curves.values()) for owner, curves in found.items()}
+
+    def run(self, owner: str, name: RunName) -> Run:
+        """A run of a reading with all its settings."""
+        return self._runs[owner, name.curve].with_seed(name.seed)
+
+    def run_files(self) -> list[str]:
+        """Every run that the readings have to train."""
+        return [path for sources in self.trained().values() for source in sources for path in source.run_files()]
+
+    def summary_files(self) -> list[str]:
+        """The summaries of all curves that the readings are judged by, the base's among them."""
+        found = {source.summary_file for sources in self._sources.values() for source in sources.values()}
+        return sorted(found)
+
+    def changed_experiments(self, specification: Specification) -> set[str]:
+        """The experiments of which a specification changes a curve that the base has too."""
+        base = self.sources(self.base)
+        return {
+            curve.experiment
+            for curve, source in self.sources(specification).items()
+            if source.owner != BASE and curve in base
+        }
+
+
+def _content(path: Path) -> tuple[dict, Path]:
+    return yaml_files.read(path), Path(path).parent
+
+
+@contextlib.contextmanager
+def _named(name: str):
+    """Let a complaint about a config say which reading it is about."""
+    try:
+        yield
+    except ConfigError as error:
+        if name == BASE:
+            raise
+        words = f"{FILE}, reading {name}: {error}"
+        raise ConfigError(words, code=error.code, key=error.key, file=FILE) from None
+
+
+def _resolved(config: dict, curve: Curve, name: str) -> Run:
+    with _named(name):
+        return resolve(config, curve.run(0))
+
+
+@functools.cache
+def _looked_at(curve: Curve, claims: tuple[int, ...], adam: str, hybrid: str) -> bool:
+    choices = Choices(adam=adam, hybrid=hybrid)
+    return any(claim.looks_at(curve, choices) for claim in CLAIMS if claim.id in claims)
+
+
+def _reduced(content: dict, experiments: set[str], contents: Sequence[tuple[dict, Path]]) -> dict:
+    """A config without the experiments that are not asked for and that none of these starts from."""
+    kept, waiting = set(), set(experiments)
+    while waiting:
+        name = waiting.pop()
+        kept.add(name)
+        for whole, _ in contents:
+            own = (whole.get("experiments") or {}).get(name)
+            for variant in ((own or {}).get("methods") or {}).values():
+                other = str((variant or {}).get("from", "")).rpartition("/")[0]
+                waiting |= {other} - kept - {""}
+    given = content.get("experiments") or {}
+    return {
+        **{key: value for key, value in content.items() if key != "only_experiments"},
+        "experiments": {name: own for name, own in given.items() if name in kept},
+    }

@@ -1,0 +1,116 @@
+"""The verdicts under other readings of the paper as tables: results/readings.md."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cbo_pipeline.claims.rule import NOT_TESTED, VERDICTS
+from cbo_pipeline.files import whole_file
+from cbo_pipeline.pages.claims import MARKS, interval, markdown_table, number, plain
+
+Found = Mapping[str, Any]
+GRADES = {"as_good": "as good as ours", "possible": "possible"}
+
+
+def write_markdown(found: Found, path: Path) -> None:
+    """The matrix of verdicts, what turns what, every number, and the share of each choice where all are crossed."""
+    found = plain(found)
+    lines = ["# The claims under other readings of the paper", "", *_introduction(found)]
+    for heading, columns, table in (_matrix(found), _turns(found), _numbers(found), *_crossed(found)):
+        lines += ["", f"## {heading}", "", *markdown_table(columns, table)]
+        if heading == CROSSED:
+            lines += ["", found["crossed"]["method"] + "."]
+    with whole_file(path) as partial:
+        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def tally(found: Found) -> str:
+    """How many readings there are, and how many claims turn with one of them."""
+    turning = [number for number, text in found["robustness"].items() if text.startswith("turns")]
+    return f"{len(found['readings'])} readings; claims that turn with one: {', '.join(turning) or 'none'}"
+
+
+def _introduction(found: Found) -> list[str]:
+    marks = ", ".join(f"{MARKS[verdict]} {verdict}" for verdict in VERDICTS)
+    return [
+        f"{tally(found)}. A reading takes another value of one choice that the paper leaves open"
+        " (workflow/readings.yaml). Nothing is averaged: readings are shown beside the base, which is judged on the"
+        f" same seeds (at most {found['most_seeds']}) and epochs. Where a reading turns a verdict the cell is bold.",
+        "",
+        f"{marks}; empty: the reading does not touch the claim.",
+    ]
+
+
+def _matrix(found: Found) -> tuple[str, Sequence[str], list[list[str]]]:
+    claims = list(found["claims"])
+    lines = [["**published**", "", *(MARKS[found["base"][c]["verdict"]] for c in claims)]]
+    lines.append(["**the same seeds**", "", *(MARKS[found["compared"][c]["verdict"]] for c in claims)])
+    for row in found["readings"]:
+        lines.append([words(row), GRADES[row["grade"]], *(_cell(row["claims"].get(c)) for c in claims)])
+    return "Verdicts", ("reading", "grade", *claims), lines
+
+
+def words(row: Found) -> str:
+    """A reading by what it takes."""
+    return ", ".join(f"{choice.replace('_', ' ')}: {value}" for choice, value in row["choices"].items())
+
+
+def _cell(one: Found | None) -> str:
+    if one is None:
+        return ""
+    mark = MARKS[one["verdict"]]
+    return f"**{mark}**" if one["moved"] else mark
+
+
+def _turns(found: Found) -> tuple[str, Sequence[str], list[list[str]]]:
+    lines = [
+        [number, claim, found["base"][number]["verdict"], found["robustness"][number]]
+        for number, claim in found["claims"].items()
+    ]
+    return "What turns what", ("#", "claim", "verdict", "under other readings"), lines
+
+
+def _numbers(found: Found) -> tuple[str, Sequence[str], list[list[str]]]:
+    lines = []
+    for row in found["readings"]:
+        for claim, one in row["claims"].items():
+            if one["verdict"] != NOT_TESTED:
+                values = (number(one["value"]), interval(one["spread"]), one["base"], one["seen"])
+                lines.append([words(row), claim, f"{_cell(one)} {one['verdict']}", *values])
+    columns = ("reading", "claim", "verdict", "number", "interval", "verdict of the base", "what was seen")
+    return "Every number", columns, lines
+
+
+CROSSED = "The share of each choice in the spread of a claim's number"
+
+
+def _crossed(found: Found) -> Iterable[tuple[str, Sequence[str], list[list[str]]]]:
+    crossed = found["crossed"]
+    if not crossed:
+        return
+    of_claims = crossed["shares"]
+    lines = [
+        [found["choices"][choice]["what"], "; ".join(values), *(_share(one, choice) for one in of_claims.values())]
+        for choice, values in crossed["levels"].items()
+    ]
+    yield CROSSED, ("choice", "values", *(f"claim {n}" for n in of_claims)), lines
+    lines = [[f"claim {n}", *_over_combinations(crossed["rows"], n)] for n in of_claims]
+    heading = f"All {len(crossed['rows'])} combinations on the {crossed['experiment']}"
+    yield heading, ("claim", "smallest number", "median", "largest", "verdicts"), lines
+
+
+def _share(shares: Found | None, choice: str) -> str:
+    return "–" if shares is None else f"{shares['shares'][choice]:.0%}"
+
+
+def _over_combinations(rows: Sequence[Found], claim: str) -> list[str]:
+    values = [row["claims"][claim]["value"] for row in rows]
+    known = np.array([value for value in values if value is not None])
+    counts = Counter(row["claims"][claim]["verdict"] for row in rows)
+    said = ", ".join(f"{verdict} {counts[verdict]}" for verdict in VERDICTS if counts[verdict])
+    if not known.size:
+        return ["–", "–", "–", said]
+    return [number(float(known.min())), number(float(np.median(known))), number(float(known.max())), said]

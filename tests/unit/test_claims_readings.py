@@ -1,0 +1,349 @@
+"""Other readings: the file is checked, only what changes is trained, verdicts are compared on equal terms."""
+
+import dataclasses
+import itertools
+import json
+
+import numpy as np
+import pytest
+import yaml
+
+from cbo_pipeline.claims import reading_verdicts, readings, statistics
+from cbo_pipeline.claims.reading_verdicts import robustness, shapley
+from cbo_pipeline.claims.readings import BASE, ReadingPlan
+from cbo_pipeline.claims.rule import FAILS, HOLDS, NOT_TESTED, UNDECIDED
+from cbo_pipeline.cli.main import main
+from cbo_pipeline.config import resolve, runs
+from cbo_pipeline.config.schema import project_file
+from cbo_pipeline.errors import ConfigError
+from cbo_pipeline.results import contract, netcdf
+from synthetic import curve, settling
+
+SMALL = {
+    "most_seeds": 5,
+    "choices": {
+        "scaling": {"what": "scaling", "base": "divided by M"},
+        "batches": {"what": "minibatches", "base": "a shuffle"},
+        "epochs": {"what": "epochs", "base": "2000"},
+        "adam": {"what": "Adam's rate", "base": "0.1"},
+    },
+    "readings": {
+        "plain": {
+            "choice": "scaling", "value": "plain", "grade": "as_good", "claims": [1],
+            "config": {"experiments": {"sine": {"scaling": "plain"}}},
+        },
+        "fresh": {
+            "choice": "batches", "value": "fresh", "grade": "as_good", "claims": [1, 2],
+            "config": {"experiments": {"sine": {"batches": "resample"}, "square": {"batches": "resample"}}},
+        },
+        "short": {
+            "choice": "epochs", "value": "100", "grade": "as_good", "claims": [1],
+            "judge": {"epochs": {"sine": 100}},
+        },
+        "slow": {
+            "choice": "adam", "value": "0.01", "grade": "possible", "claims": [1],
+            "config": {"experiments": {"sine": {"methods": {"adam": {"dt": 0.01}}}}},
+        },
+    },
+    "together": [["slow", "short"]],
+    "crossed": {"experiment": "sine", "claims": [1]},
+}  # fmt: skip
+
+
+def written(folder, content):
+    path = folder / "readings.yaml"
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    return path
+
+
+def changed(**changes):
+    """The small file with other keys of the reading ``plain``; None leaves a key out."""
+    content = json.loads(json.dumps(SMALL))
+    own = content["readings"]["plain"]
+    for key, value in changes.items():
+        own.pop(key, None)
+        if value is not None:
+            own[key] = value
+    return content
+
+
+def sine_keys(**keys):
+    return {"experiments": {"sine": keys}}
+
+
+# The file ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "key", "code"),
+    [
+        (changed(colour="red"), "readings.plain.colour", "unknown-key"),
+        (changed(claims=[1, 17]), "readings.plain.claims", "unknown-name"),
+        (changed(claims=None), "readings.plain.claims", "missing"),
+        (changed(choice="scalling"), "readings.plain.choice", "unknown-name"),
+        (changed(grade="good"), "readings.plain.grade", "unknown-name"),
+        (changed(judge={"epoch": 3}), "readings.plain.judge.epoch", "unknown-key"),
+        (changed(config={"data_dir": "x"}), "readings.plain.config.data_dir", "unknown-key"),
+        (changed(config=None), "readings.plain", "changes-nothing"),
+        (changed(config=sine_keys(scaling="mean_field")), "readings.plain", "changes-nothing"),
+        (changed(config={"experiments": {"square": {"scaling": "plain"}}}), "readings.plain", "changes-nothing"),
+        (changed(config=sine_keys(scalling="plain")), "experiments.sine.scalling", "unknown-key"),
+        (changed(config=sine_keys(scaling="odd")), "experiments.sine.scaling", "not-an-option"),
+        ({**SMALL, "together": [["plain", "odd"]]}, "together[0]", "unknown-name"),
+        ({**SMALL, "together": [["plain"]]}, "together[0]", "empty"),
+        ({**SMALL, "crossed": {"experiment": "sine", "claims": [0]}}, "crossed.claims", "unknown-name"),
+        ({**SMALL, "most_seeds": 0}, "most_seeds", "wrong-type"),
+        ({**SMALL, "reading": {}}, "reading", "unknown-key"),
+        ({"choices": {}}, "readings", "missing"),
+        ({**SMALL, "readings": [1]}, "readings", "wrong-type"),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_the_key(tmp_path, content, key, code):
+    with pytest.raises(ConfigError) as error:
+        ReadingPlan.of(readings=written(tmp_path, content))
+    assert (error.value.key, error.value.code) == (key, code), error.value
+    assert "\n" not in str(error.value)
+
+
+def test_a_complaint_about_the_config_names_the_reading(tmp_path):
+    path = written(tmp_path, changed(config={"experiments": {"sine": {"scaling": "odd"}}}))
+    with pytest.raises(ConfigError, match=r"^workflow/readings\.yaml, reading plain: experiments\.sine\.scaling: "):
+        ReadingPlan.of(readings=path)
+
+
+def test_keys_that_nothing_takes_are_refused_by_the_check(tmp_path):
+    content = changed(config={"experiments": {"sine": {"scaling": "plain", "tasks": 3}}})
+    with pytest.raises(ConfigError) as error:
+        ReadingPlan.of(readings=written(tmp_path, content)).check()
+    assert (error.value.key, error.value.code) == ("experiments.sine.tasks", "not-taken")
+
+
+# The plan ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory):
+    return ReadingPlan.of(readings=written(tmp_path_factory.mktemp("readings"), SMALL))
+
+
+def test_only_the_curves_that_change_and_that_claims_look_at_are_trained(plan):
+    trained = {owner: {str(source.curve) for source in sources} for owner, sources in plan.trained().items()}
+    assert trained == {
+        "plain": {"sine/cbo_M100_N200", "sine/adam_M100_N1"},
+        "fresh": {"sine/cbo_M100_N200", "sine/adam_M100_N1"},  # not the square: claims 1 and 2 do not look at it
+        "slow": {"sine/adam_M100_N1"},
+        "plain--fresh": {"sine/cbo_M100_N200", "sine/adam_M100_N1"},
+    }
+    assert len(plan.run_files()) == 7 * 5
+    assert "results/readings/slow/runs/sine/adam/M100_N1_seed4.nc" in plan.run_files()
+
+
+def test_settings_differ_from_the_base_s_in_the_keys_of_the_reading_alone(plan):
+    config = plan.config(plan.base)
+    for owner, sources in plan.trained().items():
+        for source in sources:
+            name = source.curve.run(source.seeds[-1])
+            run, base = plan.run(owner, name), resolve(config, name)
+            assert run.name == name
+            differing = {key for key in run.settings if run.settings[key] != base.settings[key]}
+            keys = {"plain": "scaling", "fresh": "batches", "slow": "dt"}
+            assert differing == {keys[reading] for reading in owner.split("--")}
+
+
+def test_combinations_share_their_runs(plan):
+    crossed = plan.crossed()
+    assert len(crossed) == 8  # two values of three choices
+    assert crossed[0].name == BASE
+    names = {specification.name: specification for specification in crossed}
+    both = plan.sources(names["plain--fresh--short"])
+    assert {source.owner for source in both.values()} == {"plain--fresh"}
+    assert {source.owner for source in plan.sources(names["short"]).values()} == {BASE}
+    assert names["plain--fresh--short"].choices.epochs == {"sine": 100}
+
+
+def test_what_is_tried_together_is_judged_by_the_claims_of_both(plan):
+    pair = next(s for s in plan.specifications if s.name == "slow--short")
+    assert (pair.claims, pair.choices.epochs) == ((1,), {"sine": 100})
+    owners = {str(curve): source.owner for curve, source in plan.sources(pair).items()}
+    assert owners == {"sine/cbo_M100_N200": BASE, "sine/adam_M100_N1": "slow"}
+
+
+def test_a_shorter_horizon_asks_for_no_more_than_its_own_scale(plan):
+    assert plan.wanted(plan.base)["sine", "cbo"].seeds == 5
+    grid = dataclasses.replace(
+        plan.readings.entries["plain"],
+        claims=(10,),
+        config={"experiments": {"square": {"grid": [{"M": [5, 6], "N": 7}]}}},
+    )
+    wanted = plan.wanted(readings.Specification((grid,), (10,)))["square", "ot_cbo"]
+    assert (wanted.M, wanted.N, wanted.widths) == (6, 7, 2)
+
+
+# The project's own file -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def own():
+    return ReadingPlan.of()
+
+
+def test_the_project_s_readings_are_valid(own):
+    own.check()
+    assert {reading.choice for reading in own.readings.entries.values()} == set(own.readings.choices)
+    touched = {claim for reading in own.readings.entries.values() for claim in reading.claims}
+    assert touched >= {1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12}
+
+
+def test_every_combination_of_the_readings_as_good_as_ours_is_crossed(own):
+    options = own.readings.crossed()
+    assert len(own.crossed()) == np.prod([1 + len(values) for values in options.values()])
+    trained = {s.overlay_text for s in own.crossed()}
+    with_config = [values for values in options.values() if values[0].config]
+    assert len(trained) == np.prod([1 + len(values) for values in with_config])
+
+
+def test_the_seeds_of_the_readings_are_among_those_of_the_base(own):
+    base = set(runs(own.config(own.base)))
+    for sources in own.trained().values():
+        for source in sources:
+            if source.curve in {name.curve for name in base}:
+                assert {source.curve.run(seed) for seed in source.seeds} <= base
+
+
+# Verdicts ---------------------------------------------------------------------------------------------------------
+
+
+def store(path, experiment, *parts):
+    """Summaries as the pipeline stores them, with made-up numbers."""
+    from synthetic import summary
+
+    data = summary(*parts)
+    data["risk_over_seeds"] = data["risk"].median("seed").expand_dims(statistic=["median"])
+    netcdf.write(contract.stamp(data, "summary", experiment, "0", experiment=experiment), path)
+
+
+def sine_curve(plan, owner, variant, end, seeds, half):
+    source = next(s for s in plan.sources(plan.base) if (s.experiment, s.variant) == ("sine", variant))
+    run = plan._runs[owner, source]
+    risk = settling(0.5, end, run.settings["epochs"], seeds, half=half, noise=0.01, seed=hash(variant) % 7)
+    method = run.method
+    return curve("sine", variant, risk, M=source.M, N=source.N, method=method, settings=run.settings)
+
+
+@pytest.fixture(autouse=True)
+def few_resamples(monkeypatch):
+    """What is told of resamples is no verdict's ground."""
+    monkeypatch.setattr(statistics, "RESAMPLES", 50)
+
+
+@pytest.fixture
+def results(tmp_path, plan):
+    """A base of eight seeds in which CBO ends lower, a reading in which it ends higher, and one that was not run."""
+    folder = tmp_path / "results"
+    base = {name: sine_curve(plan, BASE, name, end, 10, half) for name, end, half in SINE}
+    store(folder / "summary" / "sine.nc", "sine", *base.values())
+    for name, one in base.items():
+        store(folder / "summary" / "sine" / f"{name}_M100_N{one.N.item()}.nc", "sine", one)
+    for owner in ("plain", "plain--fresh"):
+        for name, end, half in (("cbo", 9e-4, 100), ("adam", 6e-4, 5)):
+            one = sine_curve(plan, owner, name, end, 5, half)
+            store(folder / "readings" / owner / "summary" / "sine" / f"{name}_M100_N{one.N.item()}.nc", "sine", one)
+    return folder
+
+
+SINE = (("cbo", 3e-4, 100), ("adam", 6e-4, 5))
+
+
+def test_readings_are_judged_beside_the_base_on_the_same_seeds(plan, results):
+    found = reading_verdicts.judge_readings(plan, results)
+    assert (found["base"]["1"]["verdict"], found["base"]["1"]["seeds"]) == (HOLDS, 10)
+    assert (found["compared"]["1"]["verdict"], found["compared"]["1"]["seeds"]) == (HOLDS, 5)
+    rows = {row["name"]: row["claims"] for row in found["readings"]}
+    assert (rows["plain"]["1"]["verdict"], rows["plain"]["1"]["moved"]) == (FAILS, True)
+    assert (rows["short"]["1"]["verdict"], rows["short"]["1"]["moved"]) == (FAILS, True)  # CBO is slower at first
+    assert (rows["fresh"]["1"]["verdict"], rows["fresh"]["1"]["moved"]) == (NOT_TESTED, False)
+    assert found["robustness"]["1"] == (
+        "turns with: scaling: plain (does not hold); epochs: 100 (does not hold) (3 readings were not run)"
+    )
+    assert found["robustness"]["2"] == "other readings were not run"
+    assert found["robustness"]["9"] == "robust: no other reading touches it"
+
+
+def test_all_combinations_are_shown_and_shares_wait_for_all_of_them(plan, results):
+    crossed = reading_verdicts.judge_readings(plan, results)["crossed"]
+    assert crossed["levels"] == {
+        "scaling": ["divided by M", "plain"], "batches": ["a shuffle", "fresh"], "epochs": ["2000", "100"],
+    }  # fmt: skip
+    by_choice = {tuple(row["choices"].values()): row["claims"]["1"]["verdict"] for row in crossed["rows"]}
+    assert len(by_choice) == 8
+    assert by_choice["divided by M", "a shuffle", "2000"] == HOLDS
+    assert by_choice["plain", "fresh", "2000"] == FAILS
+    assert crossed["shares"]["1"] is None  # "fresh" alone was not run
+
+
+def test_the_commands_write_and_read_the_file(plan, results, tmp_path, capsys):
+    path = written(tmp_path, SMALL)
+    out, page = tmp_path / "readings.json", tmp_path / "readings.md"
+    options = ["--results", str(results), "--file", str(path), "--json", str(out), "--markdown", str(page)]
+    assert main(["readings", *options]) == 0
+    assert capsys.readouterr().err == "5 readings; claims that turn with one: 1\n"
+    assert "| scaling: plain | as good as ours | **○** |" in page.read_text()
+    verdicts = tmp_path / "claims.json"
+    assert (
+        main(["claims", str(results / "summary" / "sine.nc"), "--readings", str(out), "--json", str(verdicts)]) == 0
+    )
+    rows = json.loads(verdicts.read_text())
+    assert rows[0]["robustness"].startswith("turns with: scaling: plain (does not hold)")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        ([], "robust: no other reading touches it"),
+        ([(HOLDS, False)], "robust: the same under 1 other reading"),
+        ([(HOLDS, False), (NOT_TESTED, False)], "robust: the same under 1 other reading (1 readings were not run)"),
+        ([(UNDECIDED, True), (HOLDS, False)], "turns with: a b: 0 (undecided)"),
+        ([(NOT_TESTED, False)], "other readings were not run"),
+    ],
+)
+def test_robustness_in_words(verdicts, said):
+    rows = [
+        {"choices": {"a_b": str(i)}, "claims": {"3": {"verdict": verdict, "moved": moved}}}
+        for i, (verdict, moved) in enumerate(verdicts)
+    ]
+    assert robustness(3, rows) == said
+
+
+# Shares -----------------------------------------------------------------------------------------------------------
+
+
+def test_shares_of_a_sum_are_those_of_its_terms():
+    """Without interactions a share is the variance of the choice's own term."""
+    terms = np.array([0.0, 3.0]), np.array([0.0, 1.0, 2.0]), np.array([5.0, 5.0])
+    table = terms[0][:, None, None] + terms[1][None, :, None] + terms[2][None, None, :]
+    variances = np.array([term.var() for term in terms])
+    np.testing.assert_allclose(shapley(table), variances / variances.sum())
+
+
+def test_an_interaction_is_shared_equally():
+    np.testing.assert_allclose(shapley(np.array([[1.0, -1.0], [-1.0, 1.0]])), [0.5, 0.5])
+    assert shapley(np.ones((2, 2))).tolist() == [0, 0]
+
+
+def test_shares_are_those_of_all_orders_in_which_choices_are_made():
+    """Shapley's own definition: the mean over all orders of the choices of what each explains when its turn comes."""
+    table = np.random.default_rng(0).standard_normal((2, 3, 2))
+
+    def explained(chosen):
+        return table.mean(axis=tuple(axis for axis in range(3) if axis not in chosen)).var()
+
+    gains = np.zeros(3)
+    for order in itertools.permutations(range(3)):
+        for turn, axis in enumerate(order):
+            gains[axis] += (explained(order[: turn + 1]) - explained(order[:turn])) / 6
+    np.testing.assert_allclose(shapley(table), gains / table.var())
+    assert shapley(table).sum() == pytest.approx(1)
+
+
+def test_the_project_file_is_where_it_is_said_to_be():
+    assert project_file(readings.FILE).is_file()
