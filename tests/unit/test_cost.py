@@ -27,7 +27,7 @@ def run_of(experiment: str, method: str, M: int, N: int, **changes):
     [
         ("sine", "cbo", 12, {}, 12 * 3 * 5 * 4),
         ("sine", "cbo_float64", 12, {}, 12 * 3 * 5 * 8),
-        ("sine", "adam", 1, {}, 3 * 3 * 5 * 4 + 8),  # parameters, two moments, the number of steps
+        ("sine", "adam", 1, {}, 3 * 3 * 5 * 4),  # parameters and two moments
         ("multi_task_memory", "shared_5", 12, {"tasks": 4}, 12 * 3 * 5 * 4),
         ("multi_task_memory", "separate_5", 12, {"tasks": 4}, 4 * 12 * 3 * 5 * 4),
     ],

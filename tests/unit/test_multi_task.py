@@ -300,8 +300,8 @@ def test_the_file_of_a_run_holds_every_task(tmp_path):
 def test_an_interrupted_run_goes_on_to_the_same_numbers(tmp_path, method):
     run = run_of(method, "multi_task_memory", N=6, tasks=5, snapshots=[1])
     expected, training = train(run), Training.start(run)
-    checkpoint.save(training.advance(7), tmp_path / "kept.npz")
-    resumed, remark = checkpoint.resume_or_start(run, tmp_path / "kept.npz")
+    checkpoint.save(training.advance(7), tmp_path / "kept.npz", "code")
+    resumed, remark = checkpoint.resume_or_start(run, tmp_path / "kept.npz", "code")
     assert "going on" in remark
     found = resumed.finish()
     for kind in ("records", "snapshots"):
