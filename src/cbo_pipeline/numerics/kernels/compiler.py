@@ -34,7 +34,7 @@ ROOM = 100 << 20  # bytes: on a fuller disk nothing is kept
 
 
 @functools.cache
-def digest() -> str:
+def digest(sources: Path = SOURCES) -> str:
     """The digest of everything that decides what a kernel compiles to.
 
     >>> len(digest())
@@ -42,7 +42,7 @@ def digest() -> str:
     """
     parts = [numba.__version__, llvmlite.__version__, str(numba.config.OPT), repr(sorted(OPTIONS.items()))]
     texts = [part.encode() for part in parts]
-    for path in sorted(SOURCES.glob("*.py")):
+    for path in sorted(sources.glob("*.py")):
         texts += [path.name.encode(), path.read_bytes()]
     return hashlib.sha256(b"".join(b"%d:%s" % (len(text), text) for text in texts)).hexdigest()[:16]
 
@@ -50,7 +50,10 @@ def digest() -> str:
 def home() -> Path:
     """The directory of the compiled code that belongs to the present sources."""
     told = os.environ.get("NUMBA_CACHE_DIR")
-    user = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    try:
+        user = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    except RuntimeError:  # a user without a home, as in some containers: nothing can be kept there
+        user = Path(os.devnull)
     return (Path(told) if told else user / "cbo_pipeline") / f"cbo_pipeline_{digest()}"
 
 
@@ -93,6 +96,15 @@ class Workshop:
         others = [path for path in self.folder.parent.glob("cbo_pipeline_*") if path != self.folder]
         for path in sorted(others, key=lambda path: path.stat().st_mtime)[:-DIGESTS_KEPT]:
             shutil.rmtree(path, ignore_errors=True)
+
+    def declare(self, function, **options):
+        """The function as a kernel, compiled when it is first called, and kept if there is a place for it."""
+        before = numba.config.CACHE_DIR
+        try:
+            numba.config.CACHE_DIR = str(self.work)
+            return numba.njit(cache=self.work is not None, **OPTIONS, **options)(function)
+        finally:
+            numba.config.CACHE_DIR = before
 
     def keep(self) -> None:
         """Make what this process has compiled the next set, together with what others have added meanwhile.
@@ -175,10 +187,4 @@ def kernel(function=None, **options):
     """The decorator of every kernel, bare or with further options of ``numba.njit``."""
     if function is None:
         return functools.partial(kernel, **options)
-    work = workshop().work
-    before = numba.config.CACHE_DIR
-    try:
-        numba.config.CACHE_DIR = str(work)
-        return numba.njit(cache=work is not None, **OPTIONS, **options)(function)
-    finally:
-        numba.config.CACHE_DIR = before
+    return workshop().declare(function, **options)
