@@ -22,7 +22,7 @@ from cbo_pipeline.results.examples import example
 STATISTICS = ("min", "q25", "median", "q75", "max", "mean")
 SERIES = (
     "risk", "risk_loop", "risk_smallest", "risk_largest", "risk_loop_smallest", "risk_loop_largest",
-    "risk_min", "risk_median", "risk_test", "accuracy", "variance", "rounds", "alpha", "sigma",
+    "risk_min", "risk_median", "risk_test", "accuracy", "variance", "rounds", "better_starts", "alpha", "sigma",
 )  # fmt: skip
 LARGE_IS_GOOD = ("accuracy",)
 
