@@ -15,7 +15,7 @@ STEP = 1e-6  # relative: what that rounding can do to the variance above the flo
 MISSED = 0.05  # relative: by so much a barycentre that is best only nearby can be worse than the best of all
 FORMED = 1e-6  # consensus: the variance has fallen by this factor
 RATIOS, WIDTHS = 2, 2  # the fewest that show both sides of the condition, and more than one dimension
-STEPS = 1000  # that consensus is given to form
+STEPS = 500  # that consensus is given to form
 DECAY, CONDITION = "variance_decay", "consensus_condition"
 
 

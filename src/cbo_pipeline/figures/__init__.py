@@ -132,6 +132,38 @@ FIGURES = {
             (Need("multi_task_ot"),),
             "Supplement",
         ),
+        Figure(
+            "sine_pairs",
+            "s9",
+            "sine",
+            "Sine: CBO's risk over Adam's at the end, pair by pair",
+            (Need("sine", ("cbo", "adam")),),
+            "Supplement",
+        ),
+        Figure(
+            "consensus_condition",
+            "s10",
+            "theory",
+            "Where consensus forms: noise and dimension",
+            (Need("consensus_condition"),),
+            "Supplement",
+        ),
+    )
+}
+
+# Figures of the verdicts under other readings of the paper: drawn from results/readings.json.
+OF_READINGS = {
+    figure.label: figure
+    for figure in (
+        Figure("readings", "s11", "readings", "The claims under other readings of the paper", (), "Readings"),
+        Figure(
+            "specification_curve",
+            "s12",
+            "readings",
+            "Claims that turn: their number under every reading",
+            (),
+            "Readings",
+        ),
     )
 }
 
@@ -155,6 +187,8 @@ def find(label: str) -> Figure:
     """The figure of that label."""
     if label in FIGURES:
         return FIGURES[label]
+    if label in OF_READINGS:
+        return OF_READINGS[label]
     if label.endswith(OVERVIEW):
         return overview_of(label.removesuffix(OVERVIEW))
     raise UserError(
@@ -189,3 +223,16 @@ def draw_data(figure: Figure, data: dict, costs: Sequence[dict], outputs: Sequen
     with style.applied():
         drawn = getattr(module, figure.function or figure.label)(data, *further)
         style.save(drawn, outputs, stage_digest(f"figures.{figure.module}"))
+
+
+def draw_readings(label: str, readings: Path, outputs: Sequence[Path]) -> None:
+    """Draw a figure of the verdicts under other readings, from results/readings.json."""
+    from cbo_pipeline.figures import style
+    from cbo_pipeline.results import readings as reading_files
+
+    if label not in OF_READINGS:
+        raise UserError(f"{label}: not a figure of readings; known: {', '.join(OF_READINGS)}", code="no-figure")
+    module = importlib.import_module(f"cbo_pipeline.figures.{OF_READINGS[label].module}")
+    with style.applied():
+        drawn = getattr(module, label)(reading_files.read(readings))
+        style.save(drawn, outputs, stage_digest(f"figures.{OF_READINGS[label].module}"))

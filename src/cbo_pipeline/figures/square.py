@@ -95,7 +95,8 @@ def variance_decay(data: dict[str, xr.Dataset]) -> Figure:
     for (upper, lower), start in zip(panels.T, ("random", "trained"), strict=True):
         for name in data["variance_decay"]["variant"].values:
             settings, ratio = _decay(style.curve(data["variance_decay"], str(name)))
-            if (settings["quiet_from"] > 0) == (start == "trained"):
+            searched = settings.get("barycentre_starts", 1) > 1  # the same, for claim 15
+            if (settings["quiet_from"] > 0) == (start == "trained") and not searched:
                 bound = (1 - settings["dt"]) ** (2.0 * np.arange(ratio.sizes["step"]))
                 _draw_decay(upper, settings, ratio)
                 _draw_decay(lower, settings, ratio / xr.DataArray(bound, dims="step"))
