@@ -1,0 +1,777 @@
+"""The interactive figures of the page, one function per figure. Each returns nothing where its results are missing."""
+
+import base64
+import struct
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cbo_pipeline.pages.index import thin, training, vega
+from cbo_pipeline.pages.index.content import Content, Curve
+from cbo_pipeline.pages.index.training import Line, Quantity
+from cbo_pipeline.pages.index.vega import BLUE, DASHED, DOTTED, GREEN, INK, LONG, ORANGE, PURPLE, RED, SKY, SOLID
+from cbo_pipeline.pages.index.vega import DASH_DOT, Chart, Key, Switches
+
+RISK = Quantity("risk", "risk")
+VARIANCE = Quantity("variance", "variance")
+ACCURACY = Quantity("accuracy", "accuracy on test images", False, ".3f")
+LOOP = Quantity("risk_loop", "risk as the loop prints it")
+LOOKS = {"cbo": (BLUE, SOLID), "adam": (RED, DASHED), "hybrid": (GREEN, DASH_DOT)}
+NAMES = {"cbo": "CBO", "adam": "Adam", "hybrid": "hybrid", "ot_cbo": "optimal-transport CBO"}
+SWEEP = ((ORANGE, SOLID), (SKY, LONG), (GREEN, DASH_DOT), (RED, DASHED), (INK, SOLID), (PURPLE, DOTTED), (BLUE, LONG))
+TAIL = 50  # epochs whose median is shown beside the last one
+
+
+def line_of(curve: Curve, label: str, look: tuple[str, Sequence[int]], names: Sequence[str], on=True) -> Line:
+    """A line of a chart of training from a curve, with those of the quantities that it has."""
+    data = {name: (curve.epochs, values) for name in names if (values := curve.series(name)) is not None}
+    return Line(label, *look, data, curve.seeds, on)
+
+
+def sine_training(content: Content) -> Chart | None:
+    """Figure 2, with the hybrid and double precision beside it, switched off."""
+    variants = {
+        "cbo": ("CBO", LOOKS["cbo"], True),
+        "adam": ("Adam", LOOKS["adam"], True),
+        "hybrid": ("hybrid (ours)", LOOKS["hybrid"], False),
+        "cbo_float64": ("CBO in float64 (ours)", (ORANGE, LONG), False),
+    }
+    lines = [
+        line_of(curve, *variants[curve.variant][:2], ("risk", "risk_loop", "variance"), variants[curve.variant][2])
+        for curve in content.of("sine", *variants)
+    ]
+    if not lines:
+        return None
+    alt = "Empirical risk against epochs of training for CBO and Adam on the sine."
+    return training.chart("sine_training", lines, [RISK, LOOP, VARIANCE], alt)
+
+
+def sine_example(content: Content) -> Chart | None:
+    """Figure 3: the target, some training points, and the approximations by the typical runs."""
+    curves = [curve for curve in content.of("sine", "cbo", "adam") if curve.example("prediction") is not None]
+    return _example("sine_example", curves, "sin(2πx)") if curves else None
+
+
+def _example(id: str, curves: Sequence[Curve], target: str) -> Chart:
+    switches = Switches(id)
+    looks = [LOOKS.get(curve.variant, (PURPLE, DOTTED)) for curve in curves]
+    labels = [NAMES.get(curve.variant, curve.variant) for curve in curves]
+    keys = [
+        Key(f"{id}-on{k}", label, *look) for k, (label, look) in enumerate(zip(labels, looks, strict=True))
+    ]
+    keys += [Key(f"{id}-on{len(curves)}", target, INK, DOTTED)]
+    on = [switches.checkbox(f"on{k}", key.label, True, listed=False) for k, key in enumerate(keys)]
+    x = curves[0].example("x")
+    kept = np.arange(0, len(x), 2)
+    rows = [
+        {"c": k, "x": thin.rounded(x[kept]), "v": thin.rounded(curve.example("prediction")[kept])}
+        for k, curve in enumerate(curves)
+    ]
+    rows.append({"c": len(curves), "x": thin.rounded(x[kept]), "v": thin.rounded(curves[0].example("target")[kept])})
+    layers = [
+        {
+            "data": {"name": f"{id}_lines"},
+            "transform": [{"filter": vega.shown(on)}, {"flatten": ["x", "v"]}],
+            "mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
+            "encoding": {
+                "x": {"field": "x", "type": "quantitative", "axis": {"title": "x"}},
+                "y": {"field": "v", "type": "quantitative", "axis": {"title": None, "tickCount": 5}},
+                "color": vega.colours(keys),
+                "strokeDash": vega.dashes(keys),
+            },
+        }
+    ]
+    data = {f"{id}_lines": rows}
+    sample_x, sample_y = curves[0].example("sample_x"), curves[0].example("sample_y")
+    if sample_x is not None and sample_y is not None:
+        keys.append(Key(None, "training data", vega.GREY, shape="dot"))
+        points = zip(thin.rounded(sample_x, 3), thin.rounded(sample_y, 3), strict=True)
+        data[f"{id}_points"] = [{"x": px, "v": py} for px, py in points]
+        layers.insert(
+            0,
+            {
+                "data": {"name": f"{id}_points"},
+                "mark": {"type": "circle", "size": 9, "fill": "var(--c-grey)", "opacity": 0.6, "aria": False},
+                "encoding": {
+                    "x": {"field": "x", "type": "quantitative"},
+                    "y": {"field": "v", "type": "quantitative"},
+                },
+            },
+        )
+    layers.append(_readout(id, x, labels, curves, data))
+    alt = f"The target {target} and its approximations by {' and '.join(labels)}."
+    spec = {"params": switches.params, "width": 600, "height": 260, "layer": layers}
+    return Chart(id, vega.compiled(spec, data, alt), 310, alt, "$y$", tuple(keys))
+
+
+def _readout(id: str, x: np.ndarray, labels: Sequence[str], curves: Sequence[Curve], data: dict) -> dict[str, Any]:
+    """A rule at the x nearest to the pointer with the values there; adds its rows to the data."""
+    rows = []
+    for i in range(0, len(x), 4):
+        row = {"x": round(float(x[i]), 4), "target": round(float(curves[0].example("target")[i]), 4)}
+        row |= {f"v{k}": round(float(curve.example("prediction")[i]), 4) for k, curve in enumerate(curves)}
+        rows.append(row)
+    data[f"{id}_hover"] = rows
+    over = f"{id}_over"
+    tips = [{"field": "x", "title": "x"}, {"field": "target", "title": "target"}]
+    tips += [{"field": f"v{k}", "title": label} for k, label in enumerate(labels)]
+    nearest = {"type": "point", "encodings": ["x"], "nearest": True, "on": "pointerover", "clear": "pointerout"}
+    return {
+        "data": {"name": f"{id}_hover"},
+        "params": [{"name": over, "select": nearest}],
+        "mark": {"type": "rule", "aria": False},
+        "encoding": {
+            "x": {"field": "x", "type": "quantitative"},
+            "opacity": {"condition": {"param": over, "value": 1, "empty": False}, "value": 0},
+            "tooltip": tips,
+        },
+    }
+
+
+def mnist_training(content: Content) -> Chart | None:
+    """Figure 4: risk, or accuracy on the test images, of Adam, CBO and the hybrid."""
+    found = content.of("mnist", "cbo", "adam", "hybrid")
+    lines = [
+        line_of(
+            curve, f"{NAMES[curve.variant]}, Δt = {_step(curve)}", LOOKS[curve.variant], ("risk", "risk_loop", "accuracy")
+        )
+        for curve in found
+    ]
+    if not lines:
+        return None
+    alt = "Empirical risk against epochs of training for CBO, Adam and the hybrid on MNIST."
+    common = min(int(curve.epochs[-1]) for curve in found)
+    long = max(int(curve.epochs[-1]) for curve in found) > 4 * common
+    return training.chart("comparison_cbo_adam", lines, [RISK, LOOP, ACCURACY], alt, long=long)
+
+
+def mnist_rates(content: Content) -> Chart | None:
+    """Adam at every learning rate of the sweep, and whatever else was run at length, seed by seed."""
+    adams = [curve for curve in content.of("mnist") if curve.method == "adam"]
+    if len(adams) < 2:
+        return None
+    adams.sort(key=lambda curve: -float(curve.settings.get("dt", 0)))
+    lines = [
+        line_of(curve, f"Δt = {_step(curve)}", look, ("risk", "risk_loop", "accuracy"))
+        for curve, look in zip(adams, SWEEP, strict=False)
+    ]
+    alt = "Empirical risk against epochs of training for Adam on MNIST at several learning rates, every seed."
+    return training.chart("mnist_learning_rates", lines, [RISK, LOOP, ACCURACY], alt, singly=True, long=True)
+
+
+def multi_task_training(content: Content) -> Chart | None:
+    """Figure 5: the median and the minimum over the tasks, and the maximum, switched off."""
+    found = content.of("multi_task", "multi_task_cbo")
+    if not found:
+        return None
+    curve = found[0]
+    parts = (
+        ("median over the tasks", (BLUE, SOLID), "risk", True),
+        ("minimum over the tasks", (RED, DASHED), "risk_task_min", True),
+        ("maximum over the tasks", (ORANGE, LONG), "risk_task_max", False),
+    )
+    lines = [
+        Line(label, *look, {"risk": (curve.epochs, values)}, curve.seeds, on)
+        for label, look, name, on in parts
+        if (values := curve.series(name)) is not None
+    ]
+    alt = "Median and minimum over the tasks of the empirical risk against epochs of training with Multi-Task CBO."
+    return training.chart("multi_task_training", lines, [RISK], alt, centre="mean")
+
+
+TASK_LOOKS = ((BLUE, SOLID), (SKY, LONG), (GREEN, DASH_DOT), (ORANGE, DASHED), (RED, SOLID))
+
+
+def multi_task_examples(content: Content) -> Chart | None:
+    """Figure 6: five of the tasks and their approximations, played through training where snapshots were kept."""
+    film = content.playback.get("multi_task")
+    if film:
+        x = np.linspace(0, 1, len(film["target"][0]))
+        frames = [
+            {"f": f, "c": c, "v": values}
+            for f, frame in enumerate(film["reported"])
+            for c, values in enumerate(frame)
+        ]
+        targets = film["target"]
+        unit, tasks, epochs, risks = 0.01, film["tasks"], film["epochs"], film["risk"]
+    else:
+        found = content.of("multi_task", "multi_task_cbo")
+        if not found or found[0].example("prediction") is None:
+            return None
+        curve = found[0]
+        shown = np.arange(0, curve.data.sizes["x"], 4)
+        P = curve.data.sizes["task"]
+        tasks = sorted({1 + (P - 1) * k // 4 for k in range(5)})
+        x = curve.example("x")[shown]
+        prediction, target = (curve.data[n].transpose("task", "x").values[:, shown] for n in ("prediction", "target"))
+        frames = [{"f": 0, "c": c, "v": thin.rounded(prediction[t - 1])} for c, t in enumerate(tasks)]
+        targets = [thin.rounded(target[t - 1]) for t in tasks]
+        unit, epochs, risks = 1.0, [int(curve.epochs[-1])], [None]
+    return _film_of_functions(
+        "multi_task_examples",
+        x,
+        frames,
+        targets,
+        [Key(None, f"problem {task}", *look) for task, look in zip(tasks, TASK_LOOKS, strict=False)],
+        epochs,
+        risks,
+        unit,
+        "Five of the shifted sines and the approximations by their networks.",
+        thin_lines=False,
+    )
+
+
+def gathering(content: Content) -> Chart | None:
+    """The ensemble gathering around the sine: every particle a thin line, the consensus point a thick one."""
+    film = content.playback.get("gathering")
+    if not film:
+        return None
+    x = np.linspace(0, 1, len(film["target"]))
+    frames = [
+        {"f": f, "c": 0, "p": p, "v": values} for f, frame in enumerate(film["particles"]) for p, values in enumerate(frame)
+    ]
+    frames += [{"f": f, "c": 1, "p": 0, "v": values} for f, values in enumerate(film["reported"]) if values]
+    keys = [Key(None, "particles", SKY), Key(None, "consensus point", RED)]
+    alt = "Approximations of the sine by all particles of an ensemble and by their consensus point, epoch by epoch."
+    return _film_of_functions(
+        "gathering", x, frames, [film["target"]], keys, film["epochs"], film["risk"], 0.01, alt, thin_lines=True
+    )
+
+
+def _film_of_functions(id, x, frames, targets, keys, epochs, risks, unit, alt, *, thin_lines) -> Chart:
+    """Functions of x at the epochs of training, with a slider, and a switch that plays it."""
+    switches, last = Switches(id), len(epochs) - 1
+    if last:
+        frame = switches.slider("frame", "Epoch", last)
+        play = switches.checkbox("play", "Play", False, listed=False)
+    else:
+        frame = switches.value("frame", "0")
+    positions = [round(float(v), 4) for v in x]
+    place = [{"window": [{"op": "row_number", "as": "i"}], "groupby": ["c", "p"]}]
+    at = {"calculate": f"{positions}[datum.i - 1]", "as": "x"}
+    scaled = {"calculate": f"datum.v * {unit}", "as": "y"}
+    low = min(min(row) for row in targets) * unit
+    high = max(max(row) for row in targets) * unit
+    margin = 0.12 * (high - low) + (0.35 if thin_lines else 0.1)
+    x_channel = {"field": "x", "type": "quantitative", "axis": {"title": "x"}, "scale": {"domain": [0, 1]}}
+    y_channel = {
+        "field": "y",
+        "type": "quantitative",
+        "scale": {"domain": [round(low - margin, 2), round(high + margin, 2)], "nice": False},
+        "axis": {"title": None, "tickCount": 6},
+    }
+    drawn = {"x": x_channel, "y": y_channel, "color": vega.colours(keys), "detail": {"field": "p", "type": "nominal"}}
+    moving = [{"filter": f"datum.f == {frame}"}, {"flatten": ["v"]}, *place, at, scaled]
+
+    def curve(filter_: str | None, **mark) -> dict[str, Any]:
+        transform = [*([{"filter": filter_}] if filter_ else []), *moving]
+        channels = drawn if thin_lines else {**drawn, "strokeDash": vega.dashes(keys)}
+        return {
+            "data": {"name": f"{id}_frames"},
+            "transform": transform,
+            "mark": {"type": "line", "clip": True, "aria": False, **mark},
+            "encoding": channels,
+        }
+
+    layers = (
+        [curve("datum.c == 0", strokeWidth=0.7, opacity=0.55), curve("datum.c == 1", strokeWidth=2.4)]
+        if thin_lines
+        else [curve(None, strokeWidth=1.9)]
+    )
+    dotted = {
+        "data": {"name": f"{id}_targets"},
+        "transform": [{"flatten": ["v"]}, *place, at, scaled],
+        "mark": {"type": "line", "strokeDash": [2, 3], "strokeWidth": 1.6, "stroke": INK, "clip": True, "aria": False},
+        "encoding": {"x": x_channel, "y": y_channel, "detail": {"field": "p", "type": "nominal"}},
+    }
+    label = {
+        "data": {"name": f"{id}_epochs"},
+        "transform": [{"filter": f"datum.f == {frame}"}],
+        "mark": {
+            "type": "text", "align": "right", "baseline": "top", "x": {"expr": "width - 4"}, "y": 4, "fontSize": 14,
+            "fontWeight": 600, "aria": False,
+        },
+        "encoding": {"text": {"field": "text"}},
+    }  # fmt: skip
+    texts = [
+        {"f": f, "text": f"epoch {epoch}" + (f", risk {risk:.2g}" if risk is not None else "")}
+        for f, (epoch, risk) in enumerate(zip(epochs, risks, strict=True))
+    ]
+    data = {
+        f"{id}_frames": [{"p": 0, **row} for row in frames],
+        f"{id}_targets": [{"c": 0, "p": k, "v": row} for k, row in enumerate(targets)],
+        f"{id}_epochs": texts,
+    }
+    spec = {"params": switches.params, "width": 600, "height": 300, "layer": [*layers, dotted, label]}
+    made = vega.compiled(spec, data, alt)
+    if last:
+        made = vega.playing(made, frame, play, last + 1)
+    player = (switches.place("play"), switches.place("frame")) if last else ()
+    keys = [*keys, Key(None, "target" if len(targets) == 1 else "targets", INK, DOTTED)]
+    return Chart(id, made, 350, alt, "$y$", tuple(keys), player=player)
+
+
+def digits(content: Content) -> Chart | None:
+    """Test images and what the networks say of them, played through training."""
+    film = content.playback.get("mnist")
+    if not film or not film["variants"]:
+        return None
+    id, variants = "digits", film["variants"]
+    switches = Switches(id)
+    names = list(variants)
+    method = switches.choice("m", "Method", list(range(len(names))), [NAMES.get(n, n) for n in names], 0)
+    epochs = sorted({epoch for one in variants.values() for epoch in one["epochs"]})
+    frame = switches.slider("frame", "Epoch", len(epochs) - 1)
+    play = switches.checkbox("play", "Play", False, listed=False)
+    answers, texts = [], []
+    for m, one in enumerate(variants.values()):
+        for f, epoch in enumerate(epochs):
+            at = int(np.searchsorted(one["epochs"], epoch, side="right")) - 1
+            if at < 0:
+                continue
+            answers.append({"m": m, "f": f, "a": one["answers"][at], "p": one["percent"][at]})
+            share = one["accuracy"][at]
+            last = " (its last)" if at == len(one["epochs"]) - 1 else ""
+            right = f": {share:.1%} of 10 000 test images right" if share is not None else ""
+            texts.append({"m": m, "f": f, "text": f"epoch {one['epochs'][at]}{last}{right}"})
+    count = len(film["labels"])
+    pictures = [
+        {"i": i, "label": label, "url": _png(np.array(pixels, np.uint8).reshape(28, 28))}
+        for i, (label, pixels) in enumerate(zip(film["labels"], film["images"], strict=True))
+    ]
+    columns = "(width < 460 ? 6 : width < 700 ? 8 : 12)"
+    rows = -(-count // 6)
+    grid = [
+        {"calculate": f"(datum.i % {columns} + 0.5) * width / {columns}", "as": "px"},
+        {"calculate": f"floor(datum.i / {columns}) * 78 + 52", "as": "py"},
+    ]
+    place = {
+        "x": {"field": "px", "type": "quantitative", "scale": None, "axis": None},
+        "y": {"field": "py", "type": "quantitative", "scale": None, "axis": None},
+    }
+    chosen = [
+        {"filter": f"datum.m == {method} && datum.f == {frame}"},
+        {"flatten": ["a", "p"]},
+        {"window": [{"op": "row_number", "as": "n"}]},
+        {"calculate": "datum.n - 1", "as": "i"},
+        {"calculate": f"{film['labels']}[datum.i]", "as": "label"},
+        {"calculate": "datum.a == datum.label", "as": "right"},
+        {"calculate": "datum.a + (datum.right ? ' ✓' : ' ✗')", "as": "says"},
+        {"calculate": "datum.p + ' %'", "as": "sure"},
+        *grid,
+    ]
+    colour = {
+        "condition": {"test": "datum.right", "value": "var(--c-green)"},
+        "value": "var(--c-red)",
+    }
+    tips = [
+        {"field": "label", "title": "label"}, {"field": "a", "title": "answer"}, {"field": "sure", "title": "sure by"},
+    ]  # fmt: skip
+    layers = [
+        {
+            "data": {"name": f"{id}_pictures"},
+            "transform": grid,
+            "mark": {"type": "image", "width": 40, "height": 40, "aria": False},
+            "encoding": {**place, "url": {"field": "url"}},
+        },
+        {
+            "data": {"name": f"{id}_answers"},
+            "transform": chosen,
+            "mark": {"type": "text", "dy": 31, "fontSize": 14, "fontWeight": 600, "aria": False},
+            "encoding": {**place, "text": {"field": "says"}, "color": colour, "tooltip": tips},
+        },
+        {
+            "data": {"name": f"{id}_texts"},
+            "transform": [{"filter": f"datum.m == {method} && datum.f == {frame}"}],
+            "mark": {
+                "type": "text", "align": "left", "baseline": "top", "x": 0, "y": 0, "fontSize": 14, "fontWeight": 600,
+                "aria": False,
+            },
+            "encoding": {"text": {"field": "text"}},
+        },
+    ]  # fmt: skip
+    alt = "Test images of MNIST and the answers of the trained networks, epoch by epoch."
+    height = {"expr": f"ceil({count} / {columns}) * 78 + 30"}
+    spec = {"params": switches.params, "width": 600, "height": 30 + 78 * rows, "layer": layers}
+    made = vega.compiled(spec, {f"{id}_pictures": pictures, f"{id}_answers": answers, f"{id}_texts": texts}, alt)
+    made.pop("height", None)
+    made["signals"] = [*made["signals"], {"name": "height", "update": height["expr"]}]
+    made = vega.playing(made, frame, play, len(epochs))
+    keys = (Key(None, "right", GREEN, shape="tick"), Key(None, "wrong", RED, shape="cross"))
+    return Chart(
+        id, made, 200, alt, "", keys, tuple(switches.options), (switches.place("play"), switches.place("frame"))
+    )
+
+
+def _png(grey: np.ndarray) -> str:
+    """A grey picture, dark on transparent ground, as a data address: the PNG format needs nothing but zlib."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    height, width = grey.shape
+    rows = b"".join(b"\0" + bytes(255 - row) for row in grey)
+    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    parts = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b"")
+    return "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + parts).decode()
+
+
+def memory(content: Content) -> Chart | None:
+    """What recycling saves: bytes that are kept against the number of tasks."""
+    costs = {c["method"]: c for c in content.speed.get("costs", ()) if c["experiment"] == "multi_task_memory"}
+    kinds = {"multi_task_cbo": 0, "separate_cbo": 1}
+    rows = []
+    for curve in content.of("multi_task_memory"):
+        cost = costs.get(curve.variant)
+        if cost and curve.method in kinds and "tasks" in curve.settings:
+            shared = {"c": kinds[curve.method], "P": int(curve.settings["tasks"])}
+            for q, (key, scale) in enumerate((("state_bytes", 1e-6), ("peak_bytes", 1e-6), ("seconds_per_epoch", 1))):
+                rows.append({**shared, "q": q, "v": float(f"{cost[key] * scale:.4g}")})
+    if not rows:
+        return None
+    id = "multi_task_memory"
+    switches = Switches(id)
+    keys = [Key(f"{id}-on0", "one shared ensemble", BLUE, SOLID), Key(f"{id}-on1", "an ensemble per task", RED, DASHED)]
+    on = [switches.checkbox(f"on{k}", key.label, True, listed=False) for k, key in enumerate(keys)]
+    labels = ["MB kept, counted", "MB grown, measured", "seconds per epoch"]
+    quantity = switches.choice("q", "Show", [0, 1, 2], labels, 0)
+    sizes = sorted({row["P"] for row in rows})
+    channels = {
+        "x": {
+            "field": "P",
+            "type": "quantitative",
+            "scale": {"type": "log", "nice": False},
+            "axis": {"title": "number of tasks P", "values": sizes},
+        },
+        "y": {
+            "field": "v",
+            "type": "quantitative",
+            "scale": {"type": "log"},
+            "axis": {"title": None, "tickCount": 4, "format": "~g"},
+        },
+        "color": vega.colours(keys),
+    }
+    chosen = {"transform": [{"filter": f"datum.q == {quantity} && {vega.shown(on)}"}]}
+    tips = [{"field": "P", "title": "tasks"}, {"field": "v", "title": "value", "format": ".3~g"}]
+    shape = {"field": "c", "type": "nominal", "legend": None, "scale": {"domain": [0, 1], "range": ["circle", "square"]}}
+    data = {"data": {"name": f"{id}_points"}}
+    layers = [
+        {
+            **data,
+            **chosen,
+            "mark": {"type": "line", "strokeWidth": 1.6, "aria": False},
+            "encoding": {**channels, "strokeDash": vega.dashes(keys)},
+        },
+        {
+            **data,
+            **chosen,
+            "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1, "aria": False},
+            "encoding": {**channels, "shape": shape, "tooltip": tips},
+        },
+    ]
+    alt = "Memory and time of one shared ensemble and of one ensemble per task, against the number of tasks."
+    spec = {"params": switches.params, "width": 600, "height": 240, "layer": layers}
+    table = (
+        ["tasks", *(f"{label}, {key.label}" for label in labels for key in keys)],
+        [
+            [
+                str(P),
+                *(
+                    next((f"{r['v']:.3g}" for r in rows if (r["P"], r["q"], r["c"]) == (P, q, c)), "")
+                    for q in range(3)
+                    for c in range(2)
+                ),
+            ]
+            for P in sizes
+        ],
+    )
+    made = vega.compiled(spec, {f"{id}_points": rows}, alt)
+    return Chart(id, made, 290, alt, "", tuple(keys), tuple(switches.options), table=table)
+
+
+def mean_field(content: Content, along: str) -> Chart | None:
+    """Figures 8 and 9: the risk at the last epoch against M, or N, every run and their mean."""
+    curves = _sweep(content, along)
+    if len(curves) < 2:
+        return None
+    id = f"mean_field_{along}"
+    switches = Switches(id)
+    epoch = min(int(curve.epochs[-1]) for curve in curves)
+    names = [f"mean at epoch {epoch}", f"mean, median of the last {TAIL}", "runs", "label noise"]
+    keys = [
+        Key(f"{id}-on0", names[0], BLUE, SOLID, "circle"),
+        Key(f"{id}-on1", names[1], RED, DASHED, "square"),
+        Key(f"{id}-on2", names[2], BLUE, shape="tick-mark"),
+        Key(None, names[3], INK, DOTTED),
+    ]
+    on = [switches.checkbox(f"on{k}", names[k], True, listed=False) for k in range(3)]
+    log = switches.choice("y", "Values", [1, 0], ["logarithmic", "linear"], 1)
+    rows, table = [], []
+    for curve in curves:
+        risk = curve.series()
+        size, last = getattr(curve, along), risk[:, -1]
+        tail = np.median(risk[:, -TAIL:], axis=1)
+        means = [float(np.mean(last)), float(np.mean(tail))]
+        rows += [{"c": k, "n": size, "v": float(f"{mean:.4g}")} for k, mean in enumerate(means)]
+        rows += [
+            {"c": 2, "n": size, "v": float(f"{v:.4g}"), "s": int(s)} for s, v in zip(curve.seeds, last, strict=True)
+        ]
+        table.append([str(size), *(f"{v:.3g}" for v in means), f"{last.min():.3g} to {last.max():.3g}", str(len(last))])
+    rows = [row for row in rows if np.isfinite(row["v"])]
+    floor = float(curves[0].settings.get("label_noise", 0)) ** 2
+    sizes = [getattr(curve, along) for curve in curves]
+    channels = {
+        "x": {
+            "field": "n",
+            "type": "quantitative",
+            "scale": {"type": "log", "nice": False, "padding": 12},
+            "axis": {"title": {"M": "network width M", "N": "number of particles N"}[along], "values": sizes},
+        },
+        "y": {
+            "field": "y",
+            "type": "quantitative",
+            "scale": {"zero": False},
+            "axis": vega.value_axis(log, "y", format="~e"),
+        },
+    }
+    calculated = {"calculate": vega.logarithmic(log, "v"), "as": "y"}
+
+    def layer(filter_: str, mark: dict[str, Any], **more) -> dict[str, Any]:
+        return {
+            "data": {"name": f"{id}_points"},
+            "transform": [{"filter": f"({filter_}) && {vega.shown(on)}"}, calculated],
+            "mark": {"aria": False, **mark},
+            "encoding": {**channels, **more},
+        }
+
+    tips = [{"field": "n", "title": along}, {"field": "v", "title": "risk", "format": ".3e"}]
+    shape = {
+        "field": "c", "type": "nominal", "legend": None, "scale": {"domain": [0, 1], "range": ["circle", "square"]},
+    }  # fmt: skip
+    colour = vega.colours(keys)
+    layers = [
+        layer("datum.c == 2", {"type": "tick", "orient": "horizontal", "bandSize": 16, "thickness": 1.6,
+              "opacity": 0.5, "color": BLUE}, tooltip=[*tips, {"field": "s", "title": "seed"}]),
+        layer("datum.c < 2", {"type": "line", "strokeWidth": 1.6}, color=colour, strokeDash=vega.dashes(keys)),
+        layer("datum.c < 2", {"type": "point", "filled": True, "size": 55, "opacity": 1}, color=colour, shape=shape,
+              tooltip=tips),
+    ]  # fmt: skip
+    data = {f"{id}_points": rows}
+    if floor > 0:
+        layers.append(
+            {
+                "data": {"name": f"{id}_floor"},
+                "transform": [calculated],
+                "mark": {"type": "rule", "strokeDash": list(DOTTED), "stroke": INK, "strokeWidth": 1.3, "aria": False},
+                "encoding": {"y": channels["y"]},
+            }
+        )
+        data[f"{id}_floor"] = [{"v": floor}]
+    else:
+        keys.pop()
+    fixed = "N" if along == "M" else "M"
+    alt = f"Empirical risk at epoch {epoch} against {along}, with {fixed} = {getattr(curves[0], fixed)}."
+    spec = {"params": switches.params, "width": 400, "height": 260, "layer": layers}
+    return Chart(
+        id,
+        vega.compiled(spec, data, alt),
+        310,
+        alt,
+        rf"risk, ${fixed} = {getattr(curves[0], fixed)}$",
+        tuple(keys),
+        tuple(switches.options),
+        table=([along, *names[:2], names[2], "seeds"], table),
+    )
+
+
+def _sweep(content: Content, along: str) -> list[Curve]:
+    """The curves of optimal-transport CBO on the square along M (at the largest N) or along N (at the largest M)."""
+    curves = content.of("square", "ot_cbo")
+    fixed = "N" if along == "M" else "M"
+    top = max((getattr(curve, fixed) for curve in curves), default=0)
+    chosen = [curve for curve in curves if getattr(curve, fixed) == top and curve.seeds]
+    return sorted(chosen, key=lambda curve: getattr(curve, along))
+
+
+def square_training(content: Content) -> Chart | None:
+    """Risk per epoch for every width and every ensemble size of figures 8 and 9."""
+    lines = []
+    for along in "MN":
+        found = _sweep(content, along)
+        if not found:
+            return None
+        fixed = "N" if along == "M" else "M"
+        for k, (curve, look) in enumerate(zip(found, SWEEP, strict=False)):
+            if along == "N" and curve in _sweep(content, "M"):
+                continue
+            label = f"{along} = {getattr(curve, along)}, {fixed} = {getattr(curve, fixed)}"
+            name = "risk", "variance"
+            extreme = k in (0, len(found) - 1)
+            lines.append(line_of(curve, label, look if along == "M" else (look[0], DOTTED), name, along == "M" and extreme))
+    if not lines:
+        return None
+    alt = "Empirical risk against epochs of optimal-transport CBO on the square, for several widths and ensemble sizes."
+    return training.chart("square_training", lines, [RISK, VARIANCE], alt)
+
+
+def variance_decay(content: Content) -> Chart | None:
+    """The variance without noise over the bound of Proposition 3, step by step, every seed."""
+    id = "variance_decay"
+    curves = [curve for curve in content.of("variance_decay") if curve.series("variance") is not None]
+    if not curves:
+        return None
+    switches = Switches(id)
+    looks = {
+        (False, True): (BLUE, SOLID),
+        (True, True): (RED, SOLID),
+        (False, False): (BLUE, DASHED),
+        (True, False): (RED, DASHED),
+    }
+    groups: dict[str, int] = {}
+    keys, rows = [], []
+    for curve in curves:
+        dt, equal = float(curve.settings["dt"]), curve.settings.get("quiet_weights") == "equal"
+        label = f"Δt = {dt:g}, {'equal' if equal else 'Gibbs'} weights"
+        if label not in groups:
+            groups[label] = len(keys)
+            keys.append(Key(f"{id}-on{len(keys)}", label, *looks[dt >= 0.3, equal]))
+        first = int(curve.settings.get("quiet_from", 0))
+        chosen = curve.epochs > first
+        values = curve.series("variance")[:, chosen]
+        steps = curve.epochs[chosen] - first - 1
+        for seed, one in zip(curve.seeds, values, strict=True):
+            bound = one[0] * (1 - dt) ** (2.0 * steps)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                parts = one / one[0], one / bound
+            trained = int(first > 0)
+            rows += [
+                {"q": q, "t": trained, "c": groups[label], "s": int(seed), "r": f"{trained}-{seed}",
+                 "e": steps.tolist(), "v": thin.rounded(part, 5)}
+                for q, part in enumerate(parts)
+            ]  # fmt: skip
+    on = [
+        switches.checkbox(f"on{k}", key.label, "equal" in key.label, listed=False) for k, key in enumerate(keys)
+    ]
+    quantity = switches.choice("q", "Show", [1, 0], ["ratio to the bound", "variance"], 1)
+    start = switches.choice("t", "From", [2, 0, 1], ["all", "random ensembles", "trained ensembles"], 2)
+    log = switches.choice("y", "Values", [1, 0], ["logarithmic", "linear"], 1)
+    filter_ = f"datum.q == {quantity} && ({start} == 2 || datum.t == {start}) && {vega.shown(on)}"
+    transform = [{"filter": filter_}, {"flatten": ["e", "v"]}]
+    channels = {
+        "x": {"field": "e", "type": "quantitative", "scale": {"nice": False}, "axis": {"title": "step k without noise"}},
+        "y": {
+            "field": "y",
+            "type": "quantitative",
+            "scale": {"zero": False},
+            "axis": vega.value_axis(log, "y", format="~g"),
+        },
+    }
+    tips = [
+        {"field": "e", "title": "step"}, {"field": "s", "title": "seed"},
+        {"field": "v", "title": "value", "format": ".4~g"},
+    ]  # fmt: skip
+    value = {"calculate": vega.logarithmic(log, "v"), "as": "y"}
+    layers = [
+        {
+            "data": {"name": f"{id}_runs"},
+            "transform": [*transform, value],
+            "mark": {"type": "line", "strokeWidth": 1.1, "opacity": 0.8, "aria": False, "tooltip": True},
+            "encoding": {
+                **channels, "color": vega.colours(keys), "strokeDash": vega.dashes(keys),
+                "detail": {"field": "r", "type": "nominal"}, "tooltip": tips,
+            },
+        },
+        {
+            "data": {"name": f"{id}_bound"},
+            "transform": [{"filter": f"{quantity} == 1"}, value],
+            "mark": {"type": "rule", "strokeDash": list(DOTTED), "stroke": INK, "strokeWidth": 1.4, "aria": False},
+            "encoding": {"y": channels["y"]},
+        },
+    ]  # fmt: skip
+    data = {f"{id}_runs": rows, f"{id}_bound": [{"v": 1.0}]}
+    alt = "Variance of the ensemble without noise, as a ratio to the bound of Proposition 3, against steps."
+    spec = {"params": switches.params, "width": 600, "height": 280, "layer": layers}
+    keys.append(Key(None, "bound", INK, DOTTED))
+    return Chart(id, vega.compiled(spec, data, alt), 330, alt, "", tuple(keys), tuple(switches.options))
+
+
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+
+
+def consensus_condition(content: Content) -> Chart | None:
+    """How far the variance fell against sigma^2 / (2 lambda), every run, by the number of parameters."""
+    id = "consensus_condition"
+    rows = []
+    for curve in content.of("consensus_condition"):
+        variance = curve.series("variance")
+        if variance is None or not {"sigma_squared", "lambda"} <= set(curve.settings):
+            continue
+        ratio = float(curve.settings["sigma_squared"]) / (2 * float(curve.settings["lambda"]))
+        known = np.flatnonzero(np.isfinite(variance).any(axis=0) & (variance != 0).any(axis=0))
+        first = known[0] if known.size else 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fall = np.log10(variance[:, -1] / variance[:, first])
+        for seed, value in zip(curve.seeds, fall, strict=True):
+            clipped = float(np.clip(np.nan_to_num(value, nan=70, posinf=70, neginf=-70), -70, 70))
+            rows.append({"M": curve.M, "r": round(ratio, 4), "v": round(clipped, 2), "s": int(seed)})
+    if not rows:
+        return None
+    widths = sorted({row["M"] for row in rows})
+    palette = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY)
+    keys = [
+        Key(f"{id}-on{k}", f"{3 * M} parameters", palette[k % 6], shape=SHAPES[k % 6]) for k, M in enumerate(widths)
+    ]
+    for row in rows:
+        row["c"] = widths.index(row.pop("M"))
+    switches = Switches(id)
+    on = [switches.checkbox(f"on{k}", key.label, True, listed=False) for k, key in enumerate(keys)]
+    scale = {"domain": list(range(len(keys))), "range": [key.shape for key in keys]}
+    layers = [
+        {
+            "data": {"values": [{"x": 1}]},
+            "mark": {"type": "rule", "stroke": INK, "strokeDash": list(DOTTED), "strokeWidth": 1.4, "aria": False},
+            "encoding": {"x": {"field": "x", "type": "quantitative"}},
+        },
+        {
+            "data": {"values": [{"y": 0}]},
+            "mark": {"type": "rule", "stroke": "var(--rule)", "aria": False},
+            "encoding": {"y": {"field": "y", "type": "quantitative"}},
+        },
+        {
+            "data": {"name": f"{id}_points"},
+            "transform": [{"filter": vega.shown(on)}],
+            "mark": {"type": "point", "size": 60, "strokeWidth": 1.8, "opacity": 0.9, "aria": False},
+            "encoding": {
+                "x": {
+                    "field": "r",
+                    "type": "quantitative",
+                    "scale": {"type": "log", "nice": False, "padding": 16},
+                    "axis": {"title": "σ̃² / (2λ)", "format": "~g", "tickCount": 6},
+                },
+                "y": {"field": "v", "type": "quantitative", "axis": {"title": None, "tickCount": 6}},
+                "color": vega.colours(keys),
+                "shape": {"field": "c", "type": "nominal", "legend": None, "scale": scale},
+                "tooltip": [
+                    {"field": "r", "title": "σ̃² / (2λ)"},
+                    {"field": "v", "title": "decades"},
+                    {"field": "s", "title": "seed"},
+                ],
+            },
+        },
+    ]
+    alt = "By how many decades the variance of the ensemble changed, against the noise as a share of the condition."
+    spec = {"params": switches.params, "width": 600, "height": 260, "layer": layers}
+    made = vega.compiled(spec, {f"{id}_points": rows}, alt)
+    title = "change of the variance, in decades (below 0: the particles agree)"
+    return Chart(id, made, 310, alt, title, (*keys, Key(None, "the condition", INK, DOTTED)))
+
+
+def _step(curve: Curve) -> str:
+    """The time step as text, such as 10⁻³."""
+    dt = float(curve.settings.get("dt", np.nan))
+    exponent = round(np.log10(dt)) if dt > 0 else 0
+    if dt > 0 and abs(dt / 10.0**exponent - 1) < 1e-9 and exponent < -1:
+        return "10⁻" + "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(d)] for d in str(-exponent))
+    return f"{dt:g}"
