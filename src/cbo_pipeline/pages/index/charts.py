@@ -21,13 +21,15 @@ LOOP = Quantity("risk_loop", "risk as the loop prints it")
 LOOKS = {"cbo": (BLUE, SOLID), "adam": (RED, DASHED), "hybrid": (GREEN, DASH_DOT)}
 NAMES = {"cbo": "CBO", "adam": "Adam", "hybrid": "hybrid", "ot_cbo": "optimal-transport CBO"}
 SWEEP = ((ORANGE, SOLID), (SKY, LONG), (GREEN, DASH_DOT), (RED, DASHED), (INK, SOLID), (PURPLE, DOTTED), (BLUE, LONG))
+ONE_TWO_FIVE = [step * 10.0**k for k in range(-4, 4) for step in (1, 2, 5)]
 TAIL = 50  # epochs whose median is shown beside the last one
 
 
 def line_of(curve: Curve, label: str, look: tuple[str, Sequence[int]], names: Sequence[str], on=True) -> Line:
     """A line of a chart of training from a curve, with those of the quantities that it has."""
     data = {name: (curve.epochs, values) for name in names if (values := curve.series(name)) is not None}
-    return Line(label, *look, data, curve.seeds, on)
+    # Adam swings from epoch to epoch: a thin line.
+    return Line(label, *look, data, curve.seeds, on, 0.9 if curve.method == "adam" else 1.8)
 
 
 def sine_training(content: Content) -> Chart | None:
@@ -76,7 +78,7 @@ def _example(id: str, curves: Sequence[Curve], target: str) -> Chart:
             "transform": [{"filter": vega.shown(on)}, {"flatten": ["x", "v"]}],
             "mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
             "encoding": {
-                "x": {"field": "x", "type": "quantitative", "axis": {"title": "x"}},
+                "x": {"field": "x", "type": "quantitative", "axis": {"title": "x", "tickCount": 5}},
                 "y": {"field": "v", "type": "quantitative", "axis": {"title": None, "tickCount": 5}},
                 "color": vega.colours(keys),
                 "strokeDash": vega.dashes(keys),
@@ -255,7 +257,7 @@ def _film_of_functions(id, x, frames, targets, keys, epochs, risks, unit, alt, *
     low = min(min(row) for row in targets) * unit
     high = max(max(row) for row in targets) * unit
     margin = 0.12 * (high - low) + (0.35 if thin_lines else 0.1)
-    x_channel = {"field": "x", "type": "quantitative", "axis": {"title": "x"}, "scale": {"domain": [0, 1]}}
+    x_channel = {"field": "x", "type": "quantitative", "axis": {"title": "x", "tickCount": 5}, "scale": {"domain": [0, 1]}}
     y_channel = {
         "field": "y",
         "type": "quantitative",
@@ -449,7 +451,7 @@ def memory(content: Content) -> Chart | None:
             "field": "v",
             "type": "quantitative",
             "scale": {"type": "log"},
-            "axis": {"title": None, "tickCount": 4, "format": "~g"},
+            "axis": {"title": None, "values": ONE_TWO_FIVE, "format": "~g", "labelOverlap": "greedy"},
         },
         "color": vega.colours(keys),
     }
@@ -607,13 +609,12 @@ def square_training(content: Content) -> Chart | None:
             if along == "N" and curve in _sweep(content, "M"):
                 continue
             label = f"{along} = {getattr(curve, along)}, {fixed} = {getattr(curve, fixed)}"
-            name = "risk", "variance"
             extreme = k in (0, len(found) - 1)
-            lines.append(line_of(curve, label, look if along == "M" else (look[0], DOTTED), name, along == "M" and extreme))
+            lines.append(line_of(curve, label, look if along == "M" else (look[0], DOTTED), ["risk"], along == "M" and extreme))
     if not lines:
         return None
     alt = "Empirical risk against epochs of optimal-transport CBO on the square, for several widths and ensemble sizes."
-    return training.chart("square_training", lines, [RISK, VARIANCE], alt)
+    return training.chart("square_training", lines, [RISK], alt)
 
 
 def variance_decay(content: Content) -> Chart | None:

@@ -5,6 +5,7 @@ import hashlib
 import html
 import inspect
 import json
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -328,7 +329,7 @@ def _chart(chart: Chart, picture: Picture) -> str:
         + (f'<p class="ordinate">{maths.words(title)}</p>' if title else "")
         + f'<div class="canvas" data-chart="spec-{chart.id}" style="min-height:{chart.height}px"></div>'
         + (
-            f'<details class="options"><summary>Show otherwise</summary><div role="group" aria-label="Options">{options}</div></details>'
+            f'<div class="options" role="group" aria-label="What is shown">{options}</div>'
             if options
             else ""
         )
@@ -357,36 +358,43 @@ def _key(key: Key) -> str:
 
 
 def _claim(claim: Claim, evidence: Evidence, links: Links) -> str:
-    number = f"<b>{maths.number(claim.value)}</b>" if claim.value is not None else ""
-    if claim.spread:
-        low, high = (maths.number(end) for end in claim.spread)
-        number += f' <span class="interval">95 % interval {low} to {high}</span>'
-    drawn = axis.drawing(claim)
-    behind = _behind(claim, evidence, links.content)
+    number = ""
+    if claim.value is not None:
+        digits = _digits(claim)
+        number = f"<b>{maths.number(claim.value, digits)}</b>"
+        if claim.spread:
+            low, high = (maths.number(end, digits) for end in claim.spread)
+            number += f' <span class="interval">95 % interval {low} to {high}</span>'
+        number = f'<div class="number">{axis.drawing(claim)}<p>{number}</p></div>'
     rows = [
+        ("The number", maths.typeset(claim.statistic)),
         ("Holds if", maths.typeset(claim.threshold)),
-        ("Behind it", html.escape(behind)),
+        ("Behind it", html.escape(_behind(claim, evidence, links.content))),
         ("Other readings", maths.typeset(claim.robustness)),
     ]
     facts = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in rows if text)
     judge, data = links.to_judge(claim.id), links.to_data(evidence)
     how = [
-        f"<p><b>The number:</b> {maths.typeset(claim.statistic)}.</p>" if claim.statistic else "",
-        f"<p><b>Why the line is there:</b> {maths.typeset(claim.why)}.</p>" if claim.why else "",
-        f'<p><b>Judged by:</b> {judge or "unknown"}.{f" <b>Data:</b> {data}." if data else ""}</p>',
+        f"<p><b>Why this line:</b> {maths.typeset(claim.why)}.</p>" if claim.why else "",
+        f"<p><b>Judged by</b> {judge}.</p>" if judge else "",
+        f"<p><b>Data:</b> {data}.</p>" if data else "",
         command(_remake(evidence)),
     ]
-    label = CLASSES[claim.verdict]
     return f"""
-<article class="claim v-{label}" id="claim-{claim.id}" aria-labelledby="claim-{claim.id}-title">
+<article class="claim v-{CLASSES[claim.verdict]}" id="claim-{claim.id}" aria-labelledby="claim-{claim.id}-title">
 <header><span class="verdict">{mark(claim.verdict)} {claim.verdict}</span>
 <span class="where">Claim {claim.id}, Section {html.escape(claim.section)}</span></header>
 <h4 id="claim-{claim.id}-title">{maths.typeset(claim.claim)}</h4>
-<p class="seen">{maths.typeset(_sentence(claim.seen))}</p>
-{f'<div class="number">{drawn}<p>{number}</p></div>' if number else ""}
+<div class="body"><p class="seen">{maths.typeset(_sentence(claim.seen))}</p>{number}</div>
 <dl class="facts">{facts}</dl>
-<details><summary>How it is judged, and how to do it again</summary>{"".join(how)}</details>
+<details><summary>Reasons, code, data, command</summary>{"".join(how)}</details>
 </article>"""
+
+
+def _digits(claim: Claim) -> int:
+    """As many digits as tell the number from its line, three at the least."""
+    gap = min((abs(claim.value - line) for line in claim.line), default=math.inf)
+    return next((d for d in range(3, 8) if abs(float(f"{claim.value:.{d}g}") - claim.value) <= 0.3 * gap), 8)
 
 
 def _sentence(text: str) -> str:
@@ -499,7 +507,7 @@ def _whole(body: str, charts: Sequence[Chart]) -> str:
 </head>
 <body>
 <a class="skip" href="#cbo">Skip to the results</a>
-<svg hidden>{symbols}</svg>
+<svg width="0" height="0" class="symbols" aria-hidden="true">{symbols}</svg>
 {body}
 <noscript><p class="noscript">The charts of this page need JavaScript. The static figures are files beside it.</p></noscript>
 {data}

@@ -9,10 +9,11 @@ import numpy as np
 from cbo_pipeline.pages.index import thin, vega
 from cbo_pipeline.pages.index.vega import Chart, Key, Switches
 
-POINTS = 36_000  # of all single runs of a chart together
+POINTS = 24_000  # of all single runs of a chart together
 SEEDS = 30  # shown one by one
 HOVER = 400  # epochs that the pointer can rest on
 OVERVIEW = 44  # pixels
+COLUMNS = 500  # of a statistic over the seeds
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +26,7 @@ class Line:
     data: Mapping[str, tuple[np.ndarray, np.ndarray]]
     seeds: tuple[int, ...] = ()
     on: bool = True
+    width: float = 1.8
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ def chart(
     chosen = [{"filter": f"datum.q == {quantity} && {vega.shown(on)}"}]
     x = {"calculate": f"{xlog} ? log(datum.e) / LN10 : datum.e" if xlog else "datum.e", "as": "x"}
     inside = f"datum.e >= {low} && datum.e <= {high}" + (f" && (!{xlog} || datum.e > 0)" if xlog else "")
+    widths = vega.by_curve([line.width for line in lines])
     look = {"color": vega.colours(keys), "strokeDash": vega.dashes(keys)}
     x_channel = {
         "field": "x",
@@ -103,8 +106,8 @@ def chart(
             {
                 "data": {"name": f"{id}_bands"},
                 "transform": [*statistic, _value(log, "v", "y")],
-                "mark": {"type": "line", "strokeWidth": 1.8, "clip": True, "aria": False, "strokeJoin": "round"},
-                "encoding": {"x": x_channel, "y": y_channel, **look},
+                "mark": {"type": "line", "clip": True, "aria": False, "strokeJoin": "round"},
+                "encoding": {"x": x_channel, "y": y_channel, **look, "strokeWidth": widths},
             },
             {
                 "data": {"name": f"{id}_runs"},
@@ -174,7 +177,8 @@ def _hover(id, lines, known, switches, quantity, inside, x, x_channel, y_channel
         }
         for k in range(len(lines))
     ]
-    rows = [{"filter": f"datum.q == {quantity} && {inside}"}, x]
+    fields = ["e", *(f"{name}{k}" for k in range(len(lines)) for name in ("v", "lo", "hi"))]
+    rows = [{"filter": f"datum.q == {quantity}"}, {"flatten": fields}, {"filter": inside}, x]
     tips = [{"field": "e", "title": "epoch"}]
     tips += [{"field": f"t{k}", "title": line.label} for k, line in enumerate(lines)]
     dots = [
@@ -241,7 +245,7 @@ def _data(id: str, lines: Sequence[Line], known: Sequence[Quantity], centre: str
                 continue
             epochs, values = line.data[quantity.name]
             over_seeds = statistics(values, centre)
-            kept = thin.extremes(epochs, over_seeds, 800)
+            kept = thin.extremes(epochs, over_seeds, COLUMNS)
             row = {name: thin.rounded(part[kept]) for name, part in zip(("v", "lo", "hi"), over_seeds, strict=True)}
             bands.append({"q": q, "c": c, "e": epochs[kept].tolist(), **row})
             seeds = line.seeds or range(len(values))
@@ -249,24 +253,24 @@ def _data(id: str, lines: Sequence[Line], known: Sequence[Quantity], centre: str
                 kept = thin.extremes(epochs, one, columns)
                 one_row = {"q": q, "c": c, "s": int(seed), "e": epochs[kept].tolist(), "v": thin.rounded(one[kept])}
                 runs.append(one_row)
-            tables[c] = dict(zip(epochs.tolist(), over_seeds.T, strict=True))
-        hover += _hover_rows(q, tables)
+            tables[c] = epochs, over_seeds
+        hover.append(_hover_rows(q, tables))
     return {f"{id}_bands": bands, f"{id}_runs": runs, f"{id}_hover": hover}
 
 
-def _hover_rows(q: int, tables: Mapping[int, Mapping[int, np.ndarray]]) -> list[dict[str, Any]]:
-    every = sorted({epoch for table in tables.values() for epoch in table})
+def _hover_rows(q: int, tables: Mapping[int, tuple[np.ndarray, np.ndarray]]) -> dict[str, Any]:
+    """The statistics of all curves at some epochs, as one row with arrays."""
+    every = np.unique(np.concatenate([epochs for epochs, _ in tables.values()]))
     # Even in epochs for a linear axis, and even in ratios for the start and a logarithmic one.
     even = np.linspace(0, len(every) - 1, min(len(every), HOVER)).round().astype(int)
     ratios = np.geomspace(1, len(every), HOVER // 4).astype(int) - 1
-    rows = []
-    for epoch in (every[i] for i in np.union1d(even, ratios)):
-        row: dict[str, Any] = {"q": q, "e": epoch}
-        for c, table in tables.items():
-            if epoch in table:
-                row.update(zip((f"v{c}", f"lo{c}", f"hi{c}"), thin.rounded(table[epoch], 3), strict=True))
-        rows.append(row)
-    return rows
+    chosen = every[np.union1d(even, ratios)]
+    row: dict[str, Any] = {"q": q, "e": chosen.tolist()}
+    for c, (epochs, over_seeds) in tables.items():
+        at = np.searchsorted(epochs, chosen).clip(max=len(epochs) - 1)
+        known = np.where(epochs[at] == chosen, over_seeds[:, at], np.nan)
+        row.update(zip((f"v{c}", f"lo{c}", f"hi{c}"), map(thin.rounded, known), strict=True))
+    return row
 
 
 def _table(lines: Sequence[Line], known: Sequence[Quantity], centre: str) -> tuple[list[str], list[list[str]]]:

@@ -143,16 +143,18 @@ def _schema() -> str:
     return f"https://vega.github.io/schema/vega-lite/v{version}.json"
 
 
-def colours(keys: Sequence[Key]) -> dict[str, Any]:
-    """The colour channel of a field that counts the keys."""
-    scale = {"domain": list(range(len(keys))), "range": [key.colour for key in keys]}
+def by_curve(values: Sequence[Any]) -> dict[str, Any]:
+    """A channel that gives each curve, counted by the field ``c``, its own value."""
+    scale = {"domain": list(range(len(values))), "range": list(values)}
     return {"field": "c", "type": "nominal", "scale": scale, "legend": None}
+
+
+def colours(keys: Sequence[Key]) -> dict[str, Any]:
+    return by_curve([key.colour for key in keys])
 
 
 def dashes(keys: Sequence[Key]) -> dict[str, Any]:
-    """The dash channel of a field that counts the keys."""
-    scale = {"domain": list(range(len(keys))), "range": [list(key.dash) for key in keys]}
-    return {"field": "c", "type": "nominal", "scale": scale, "legend": None}
+    return by_curve([list(key.dash) for key in keys])
 
 
 def shown(switches: Iterable[str]) -> str:
@@ -201,11 +203,11 @@ def value_axis(switch: str, scale: str, **more: Any) -> dict[str, Any]:
 def epoch_axis(switch: str | None, **more: Any) -> dict[str, Any]:
     """The horizontal axis of epochs, logarithms of them if the switch is on."""
     if switch is None:
-        return {"title": "epoch", "tickCount": {"expr": "width < 420 ? 4 : 8"}, "format": "~s", **more}
+        return {"title": "epoch", "tickCount": {"expr": "width < 420 ? 4 : 8"}, "format": "d", **more}
     return {
         "title": "epoch",
         "values": {"expr": f"{switch} ? sequence(0, 9) : null"},
-        "labelExpr": f"{switch} ? format(pow(10, datum.value), '~s') : format(datum.value, '~s')",
+        "labelExpr": f"{switch} ? format(pow(10, datum.value), 'd') : format(datum.value, 'd')",
         "tickCount": {"expr": "width < 420 ? 4 : 8"},
         **more,
     }
