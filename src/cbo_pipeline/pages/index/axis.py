@@ -23,10 +23,11 @@ def drawing(claim: Claim) -> str:
 
 def specification(claim: Claim) -> dict[str, Any]:
     """The drawing in Vega-Lite."""
-    low, high = _ends(claim)
-    numbers = [claim.value, low, high, *claim.line]
+    ends = _ends(claim)
+    numbers = [claim.value, *(end for end in ends if end is not None), *claim.line]
     logarithmic = min(numbers) > 0 and max(numbers) / min(numbers) > RATIO
     domain = _domain(numbers, logarithmic)
+    low, high = (edge if end is None else end for end, edge in zip(ends, domain, strict=True))
     scale = {"domain": domain, "type": "log" if logarithmic else "linear", "nice": False, "zero": False}
     axis = {
         "title": None, "tickCount": 5, "format": "~e" if logarithmic or _tiny(domain) else "~g", "grid": False,
@@ -71,10 +72,11 @@ def specification(claim: Claim) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _ends(claim: Claim) -> tuple[float, float]:
-    """The interval; without one, or without an end of it, the number itself."""
-    ends = claim.spread or (None, None)
-    return tuple(claim.value if end is None or not math.isfinite(end) else float(end) for end in ends)
+def _ends(claim: Claim) -> tuple[float | None, float | None]:
+    """The interval, None for an end that is not bounded; without an interval the number itself."""
+    if claim.spread is None:
+        return claim.value, claim.value
+    return tuple(None if end is None or not math.isfinite(end) else float(end) for end in claim.spread)
 
 
 def _domain(numbers: Sequence[float], logarithmic: bool) -> list[float]:
@@ -97,9 +99,9 @@ def _side(claim: Claim) -> str | None:
 
 
 def _alt(claim: Claim) -> str:
-    low, high = _ends(claim)
+    low, high = ("unbounded" if end is None else f"{end:.3g}" for end in _ends(claim))
     text = f"Claim {claim.id}: the number is {claim.value:.3g}"
-    text += f", its interval {low:.3g} to {high:.3g}" if claim.spread else ""
+    text += f", its interval {low} to {high}" if claim.spread else ""
     return text + (f", the line {' and '.join(f'{v:.3g}' for v in claim.line)}" if claim.line else "")
 
 

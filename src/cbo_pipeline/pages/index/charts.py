@@ -4,6 +4,7 @@ import base64
 import struct
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ LOOP = Quantity("risk_loop", "risk as the loop prints it")
 LOOKS = {"cbo": (BLUE, SOLID), "adam": (RED, DASHED), "hybrid": (GREEN, DASH_DOT)}
 NAMES = {"cbo": "CBO", "adam": "Adam", "hybrid": "hybrid", "ot_cbo": "optimal-transport CBO"}
 SWEEP = ((ORANGE, SOLID), (SKY, LONG), (GREEN, DASH_DOT), (RED, DASHED), (INK, SOLID), (PURPLE, DOTTED), (BLUE, LONG))
+PARTICLES = 80  # shown of an ensemble
+UNIT = 0.01  # of the values of a film: a pixel of the chart
 ONE_TWO_FIVE = [step * 10.0**k for k in range(-4, 4) for step in (1, 2, 5)]
 TAIL = 50  # epochs whose median is shown beside the last one
 
@@ -28,8 +31,9 @@ TAIL = 50  # epochs whose median is shown beside the last one
 def line_of(curve: Curve, label: str, look: tuple[str, Sequence[int]], names: Sequence[str], on=True) -> Line:
     """A line of a chart of training from a curve, with those of the quantities that it has."""
     data = {name: (curve.epochs, values) for name in names if (values := curve.series(name)) is not None}
+    strokes = {name: curve.strokes(name) for name in data}
     # Adam swings from epoch to epoch: a thin line.
-    return Line(label, *look, data, curve.seeds, on, 0.9 if curve.method == "adam" else 1.8)
+    return Line(label, *look, data, strokes, curve.seeds, on, 0.9 if curve.method == "adam" else 1.8)
 
 
 def sine_training(content: Content) -> Chart | None:
@@ -51,85 +55,71 @@ def sine_training(content: Content) -> Chart | None:
 
 
 def sine_example(content: Content) -> Chart | None:
-    """Figure 3: the target, some training points, and the approximations by the typical runs."""
-    curves = [curve for curve in content.of("sine", "cbo", "adam") if curve.example("prediction") is not None]
-    return _example("sine_example", curves, "sin(2πx)") if curves else None
-
-
-def _example(id: str, curves: Sequence[Curve], target: str) -> Chart:
-    switches = Switches(id)
-    looks = [LOOKS.get(curve.variant, (PURPLE, DOTTED)) for curve in curves]
-    labels = [NAMES.get(curve.variant, curve.variant) for curve in curves]
-    keys = [
-        Key(f"{id}-on{k}", label, *look) for k, (label, look) in enumerate(zip(labels, looks, strict=True))
-    ]
-    keys += [Key(f"{id}-on{len(curves)}", target, INK, DOTTED)]
+    """Figure 3: the target, some training points, and the approximations by the typical runs, or their errors."""
+    id, target = "sine_example", "sin(2πx)"
+    found = {
+        curve.variant: shown
+        for curve in content.of("sine", "cbo", "adam")
+        if (shown := curve.example("prediction", "target")) is not None
+    }
+    if not found:
+        return None
+    switches, first = Switches(id), next(iter(found.values()))
+    keys = [Key(f"{id}-on{k}", NAMES[name], *LOOKS[name]) for k, name in enumerate(found)]
+    keys += [Key(f"{id}-on{len(found)}", target, INK, DOTTED)]
     on = [switches.checkbox(f"on{k}", key.label, True, listed=False) for k, key in enumerate(keys)]
-    x = curves[0].example("x")
-    kept = np.arange(0, len(x), 2)
-    rows = [
-        {"c": k, "x": thin.rounded(x[kept]), "v": thin.rounded(curve.example("prediction")[kept])}
-        for k, curve in enumerate(curves)
-    ]
-    rows.append({"c": len(curves), "x": thin.rounded(x[kept]), "v": thin.rounded(curves[0].example("target")[kept])})
+    errors = switches.choice("q", "Show", [0, 1], ["approximations", "errors"], 0)
+    x = thin.rounded(first["x"].values[::2], 4)
+    wanted = thin.rounded(first["target"].values[::2], 4)
+    values = [thin.rounded(one["prediction"].values[::2], 4) for one in found.values()]
+    rows = [{"c": k, "x": x, "v": v, "t": wanted} for k, v in enumerate([*values, wanted])]
+    shown_value = {"calculate": f"{errors} ? datum.v - datum.t : datum.v", "as": "y"}
+    x_channel = {"field": "x", "type": "quantitative", "axis": {"title": "x", "tickCount": 5}}
+    y_channel = {"field": "y", "type": "quantitative", "axis": {"title": None, "tickCount": 5, "format": "~g"}}
+    over = switches.name("over")
+    nearest = {"type": "point", "encodings": ["x"], "nearest": True, "on": "pointerover", "clear": "pointerout"}
+    tips = [{"field": "x", "title": "x"}, {"field": "target", "title": target}]
+    tips += [{"field": f"v{k}", "title": NAMES[name]} for k, name in enumerate(found)]
+    columns = zip(x, wanted, *values, strict=True)
+    hover = [{"x": a, "target": t, **{f"v{k}": v for k, v in enumerate(vs)}} for a, t, *vs in columns]
     layers = [
         {
             "data": {"name": f"{id}_lines"},
-            "transform": [{"filter": vega.shown(on)}, {"flatten": ["x", "v"]}],
+            "transform": [{"filter": vega.shown(on)}, {"flatten": ["x", "v", "t"]}, shown_value],
             "mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
             "encoding": {
-                "x": {"field": "x", "type": "quantitative", "axis": {"title": "x", "tickCount": 5}},
-                "y": {"field": "v", "type": "quantitative", "axis": {"title": None, "tickCount": 5}},
-                "color": vega.colours(keys),
-                "strokeDash": vega.dashes(keys),
+                "x": x_channel, "y": y_channel, "color": vega.colours(keys), "strokeDash": vega.dashes(keys),
             },
-        }
-    ]
-    data = {f"{id}_lines": rows}
-    sample_x, sample_y = curves[0].example("sample_x"), curves[0].example("sample_y")
-    if sample_x is not None and sample_y is not None:
+        },
+        {
+            "data": {"name": f"{id}_hover"},
+            "params": [{"name": over, "select": nearest}],
+            "mark": {"type": "rule", "aria": False},
+            "encoding": {
+                "x": x_channel,
+                "opacity": {"condition": {"param": over, "value": 1, "empty": False}, "value": 0},
+                "tooltip": tips,
+            },
+        },
+    ]  # fmt: skip
+    data = {f"{id}_lines": rows, f"{id}_hover": hover[::2]}
+    samples = content.of("sine", *found)[0].example("sample_x", "sample_y")
+    if samples is not None:
         keys.append(Key(None, "training data", vega.GREY, shape="dot"))
-        points = zip(thin.rounded(sample_x, 3), thin.rounded(sample_y, 3), strict=True)
-        data[f"{id}_points"] = [{"x": px, "v": py} for px, py in points]
+        points = zip(*(thin.rounded(samples[name].values, 3) for name in ("sample_x", "sample_y")), strict=True)
+        data[f"{id}_points"] = [{"x": a, "y": b} for a, b in points]
         layers.insert(
             0,
             {
                 "data": {"name": f"{id}_points"},
+                "transform": [{"filter": f"!{errors}"}],
                 "mark": {"type": "circle", "size": 9, "fill": "var(--c-grey)", "opacity": 0.6, "aria": False},
-                "encoding": {
-                    "x": {"field": "x", "type": "quantitative"},
-                    "y": {"field": "v", "type": "quantitative"},
-                },
+                "encoding": {"x": x_channel, "y": y_channel},
             },
         )
-    layers.append(_readout(id, x, labels, curves, data))
-    alt = f"The target {target} and its approximations by {' and '.join(labels)}."
+    alt = f"The target {target} and its approximations by {' and '.join(NAMES[name] for name in found)}."
     spec = {"params": switches.params, "width": 600, "height": 260, "layer": layers}
-    return Chart(id, vega.compiled(spec, data, alt), 310, alt, "$y$", tuple(keys))
-
-
-def _readout(id: str, x: np.ndarray, labels: Sequence[str], curves: Sequence[Curve], data: dict) -> dict[str, Any]:
-    """A rule at the x nearest to the pointer with the values there; adds its rows to the data."""
-    rows = []
-    for i in range(0, len(x), 4):
-        row = {"x": round(float(x[i]), 4), "target": round(float(curves[0].example("target")[i]), 4)}
-        row |= {f"v{k}": round(float(curve.example("prediction")[i]), 4) for k, curve in enumerate(curves)}
-        rows.append(row)
-    data[f"{id}_hover"] = rows
-    over = f"{id}_over"
-    tips = [{"field": "x", "title": "x"}, {"field": "target", "title": "target"}]
-    tips += [{"field": f"v{k}", "title": label} for k, label in enumerate(labels)]
-    nearest = {"type": "point", "encodings": ["x"], "nearest": True, "on": "pointerover", "clear": "pointerout"}
-    return {
-        "data": {"name": f"{id}_hover"},
-        "params": [{"name": over, "select": nearest}],
-        "mark": {"type": "rule", "aria": False},
-        "encoding": {
-            "x": {"field": "x", "type": "quantitative"},
-            "opacity": {"condition": {"param": over, "value": 1, "empty": False}, "value": 0},
-            "tooltip": tips,
-        },
-    }
+    return Chart(id, vega.compiled(spec, data, alt), 310, alt, "$y$", tuple(keys), tuple(switches.options))
 
 
 def mnist_training(content: Content) -> Chart | None:
@@ -146,7 +136,7 @@ def mnist_training(content: Content) -> Chart | None:
     alt = "Empirical risk against epochs of training for CBO, Adam and the hybrid on MNIST."
     common = min(int(curve.epochs[-1]) for curve in found)
     long = max(int(curve.epochs[-1]) for curve in found) > 4 * common
-    return training.chart("comparison_cbo_adam", lines, [RISK, LOOP, ACCURACY], alt, long=long)
+    return training.chart("comparison_cbo_adam", lines, [RISK, LOOP, ACCURACY], alt, long=long, ratios=long)
 
 
 def mnist_rates(content: Content) -> Chart | None:
@@ -175,7 +165,7 @@ def multi_task_training(content: Content) -> Chart | None:
         ("maximum over the tasks", (ORANGE, LONG), "risk_task_max", False),
     )
     lines = [
-        Line(label, *look, {"risk": (curve.epochs, values)}, curve.seeds, on)
+        Line(label, *look, {"risk": (curve.epochs, values)}, {"risk": curve.strokes(name)}, curve.seeds, on)
         for label, look, name, on in parts
         if (values := curve.series(name)) is not None
     ]
@@ -186,207 +176,232 @@ def multi_task_training(content: Content) -> Chart | None:
 TASK_LOOKS = ((BLUE, SOLID), (SKY, LONG), (GREEN, DASH_DOT), (ORANGE, DASHED), (RED, SOLID))
 
 
+@dataclass(frozen=True, eq=False)
+class Film:
+    """Functions of x at some epochs of one run: values (frame, curve, x), targets (target, x), risk at the epochs."""
+
+    epochs: np.ndarray
+    risks: Sequence[float | None]
+    x: np.ndarray
+    values: np.ndarray
+    targets: np.ndarray
+
+
 def multi_task_examples(content: Content) -> Chart | None:
     """Figure 6: five of the tasks and their approximations, played through training where snapshots were kept."""
-    film = content.playback.get("multi_task")
-    if film:
-        x = np.linspace(0, 1, len(film["target"][0]))
-        frames = [
-            {"f": f, "c": c, "v": values}
-            for f, frame in enumerate(film["reported"])
-            for c, values in enumerate(frame)
-        ]
-        targets = film["target"]
-        unit, tasks, epochs, risks = 0.01, film["tasks"], film["epochs"], film["risk"]
+    curve = next(iter(content.of("multi_task", "multi_task_cbo")), None)
+    last = curve and curve.example("prediction", "target")
+    if last is None:
+        return None
+    P = last.sizes["task"]
+    tasks = sorted({1 + (P - 1) * k // 4 for k in range(5)})
+    last = last.sel(task=tasks).transpose("task", "x")
+    played = curve.example("prediction_over_time")
+    if played is not None and played.sizes["snapshot"] > 1:
+        values = played["prediction_over_time"].sel(task=tasks).transpose("snapshot", "task", "coarse_x")
+        x, epochs = played["coarse_x"].values, played["snapshot"].values
     else:
-        found = content.of("multi_task", "multi_task_cbo")
-        if not found or found[0].example("prediction") is None:
-            return None
-        curve = found[0]
-        shown = np.arange(0, curve.data.sizes["x"], 4)
-        P = curve.data.sizes["task"]
-        tasks = sorted({1 + (P - 1) * k // 4 for k in range(5)})
-        x = curve.example("x")[shown]
-        prediction, target = (curve.data[n].transpose("task", "x").values[:, shown] for n in ("prediction", "target"))
-        frames = [{"f": 0, "c": c, "v": thin.rounded(prediction[t - 1])} for c, t in enumerate(tasks)]
-        targets = [thin.rounded(target[t - 1]) for t in tasks]
-        unit, epochs, risks = 1.0, [int(curve.epochs[-1])], [None]
-    return _film_of_functions(
-        "multi_task_examples",
-        x,
-        frames,
-        targets,
-        [Key(None, f"problem {task}", *look) for task, look in zip(tasks, TASK_LOOKS, strict=False)],
-        epochs,
-        risks,
-        unit,
-        "Five of the shifted sines and the approximations by their networks.",
-        thin_lines=False,
-    )
+        values, x, epochs = last["prediction"].expand_dims("snapshot"), last["x"].values, curve.epochs[-1:]
+    targets = np.stack([np.interp(x, last["x"].values, row) for row in last["target"].values])
+    film = Film(epochs, _risks_at(curve, epochs), x, values.values, targets)
+    keys = [Key(None, f"problem {task}", *look) for task, look in zip(tasks, TASK_LOOKS, strict=False)]
+    alt = "Five of the shifted sines and the approximations by their networks."
+    return _film("multi_task_examples", film, keys, alt)
 
 
 def gathering(content: Content) -> Chart | None:
     """The ensemble gathering around the sine: every particle a thin line, the consensus point a thick one."""
-    film = content.playback.get("gathering")
-    if not film:
+    curve = next(iter(content.of("gathering", "cbo")), None)
+    shown = curve and curve.example("particle_prediction", "prediction_over_time", "target")
+    if shown is None:
         return None
-    x = np.linspace(0, 1, len(film["target"]))
-    frames = [
-        {"f": f, "c": 0, "p": p, "v": values} for f, frame in enumerate(film["particles"]) for p, values in enumerate(frame)
-    ]
-    frames += [{"f": f, "c": 1, "p": 0, "v": values} for f, values in enumerate(film["reported"]) if values]
+    epochs = np.intersect1d(shown["kept_epoch"].values, shown["snapshot"].values)
+    chosen = np.unique(np.linspace(0, shown.sizes["particle"] - 1, PARTICLES).round().astype(int))
+    x = shown["coarse_x"].values[::2]
+    particles = shown["particle_prediction"].transpose("kept_epoch", "particle", "coarse_x")
+    reported = shown["prediction_over_time"].transpose("snapshot", "coarse_x").sel(snapshot=epochs)
+    values = np.concatenate(
+        [particles.sel(kept_epoch=epochs).values[:, chosen, ::2], reported.values[:, None, ::2]], axis=1
+    )
+    targets = np.interp(x, shown["x"].values, shown["target"].values)[None]
+    film = Film(epochs, _risks_at(curve, epochs), x, values, targets)
     keys = [Key(None, "particles", SKY), Key(None, "consensus point", RED)]
     alt = "Approximations of the sine by all particles of an ensemble and by their consensus point, epoch by epoch."
-    return _film_of_functions(
-        "gathering", x, frames, [film["target"]], keys, film["epochs"], film["risk"], 0.01, alt, thin_lines=True
-    )
+    return _film("gathering", film, keys, alt, ensemble=True)
 
 
-def _film_of_functions(id, x, frames, targets, keys, epochs, risks, unit, alt, *, thin_lines) -> Chart:
-    """Functions of x at the epochs of training, with a slider, and a switch that plays it."""
-    switches, last = Switches(id), len(epochs) - 1
-    if last:
-        frame = switches.slider("frame", "Epoch", last)
+def _risks_at(curve: Curve, epochs: np.ndarray) -> list[float | None]:
+    """The risk of the typical run at these epochs."""
+    seed = int(curve.data["example_seed"].item()) if "example_seed" in curve.data else curve.seeds[0]
+    risk = curve.series()[curve.seeds.index(seed)]
+    return [float(risk[curve.epochs == epoch][0]) if epoch in curve.epochs else None for epoch in epochs]
+
+
+def _film(id: str, film: Film, keys: Sequence[Key], alt: str, *, ensemble: bool = False) -> Chart:
+    """Functions of x at the epochs of training, with a slider, and a switch that plays it.
+
+    Of an ensemble the last function is the consensus point, drawn over the particles.
+    """
+    switches, frames = Switches(id), len(film.epochs)
+    if frames > 1:
+        frame = switches.slider("frame", "Training", frames - 1, frames // 3 if ensemble else frames - 1)
         play = switches.checkbox("play", "Play", False, listed=False)
     else:
         frame = switches.value("frame", "0")
-    positions = [round(float(v), 4) for v in x]
-    place = [{"window": [{"op": "row_number", "as": "i"}], "groupby": ["c", "p"]}]
-    at = {"calculate": f"{positions}[datum.i - 1]", "as": "x"}
-    scaled = {"calculate": f"datum.v * {unit}", "as": "y"}
-    low = min(min(row) for row in targets) * unit
-    high = max(max(row) for row in targets) * unit
-    margin = 0.12 * (high - low) + (0.35 if thin_lines else 0.1)
-    x_channel = {"field": "x", "type": "quantitative", "axis": {"title": "x", "tickCount": 5}, "scale": {"domain": [0, 1]}}
+    count = film.values.shape[1]
+    rows = [
+        {"f": f, "c": int(p == count - 1) if ensemble else p, "p": p, "v": _units(values)}
+        for f, frame_values in enumerate(film.values)
+        for p, values in enumerate(frame_values)
+    ]
+    low, high = float(film.targets.min()), float(film.targets.max())
+    margin = 0.12 * (high - low) + (0.35 if ensemble else 0.1)
+    x_channel = {
+        "field": "x", "type": "quantitative", "axis": {"title": "x", "tickCount": 5}, "scale": {"domain": [0, 1]},
+    }  # fmt: skip
     y_channel = {
         "field": "y",
         "type": "quantitative",
         "scale": {"domain": [round(low - margin, 2), round(high + margin, 2)], "nice": False},
         "axis": {"title": None, "tickCount": 6},
     }
-    drawn = {"x": x_channel, "y": y_channel, "color": vega.colours(keys), "detail": {"field": "p", "type": "nominal"}}
-    moving = [{"filter": f"datum.f == {frame}"}, {"flatten": ["v"]}, *place, at, scaled]
+    # The points of a curve are counted, and their places looked up: no need to store x with every curve.
+    unfolded = [
+        {"flatten": ["v"]},
+        {"window": [{"op": "row_number", "as": "i"}], "groupby": ["p"]},
+        {"calculate": f"{thin.rounded(film.x, 4)}[datum.i - 1]", "as": "x"},
+        {"calculate": f"datum.v * {UNIT}", "as": "y"},
+    ]
 
-    def curve(filter_: str | None, **mark) -> dict[str, Any]:
-        transform = [*([{"filter": filter_}] if filter_ else []), *moving]
-        channels = drawn if thin_lines else {**drawn, "strokeDash": vega.dashes(keys)}
+    def curves(filter_: str, **mark) -> dict[str, Any]:
         return {
             "data": {"name": f"{id}_frames"},
-            "transform": transform,
+            "transform": [{"filter": f"datum.f == {frame} && {filter_}"}, *unfolded],
             "mark": {"type": "line", "clip": True, "aria": False, **mark},
-            "encoding": channels,
-        }
+            "encoding": {
+                "x": x_channel, "y": y_channel, "color": vega.colours(keys), "detail": {"field": "p", "type": "nominal"},
+                **({} if ensemble else {"strokeDash": vega.dashes(keys)}),
+            },
+        }  # fmt: skip
 
-    layers = (
-        [curve("datum.c == 0", strokeWidth=0.7, opacity=0.55), curve("datum.c == 1", strokeWidth=2.4)]
-        if thin_lines
-        else [curve(None, strokeWidth=1.9)]
-    )
-    dotted = {
-        "data": {"name": f"{id}_targets"},
-        "transform": [{"flatten": ["v"]}, *place, at, scaled],
-        "mark": {"type": "line", "strokeDash": [2, 3], "strokeWidth": 1.6, "stroke": INK, "clip": True, "aria": False},
-        "encoding": {"x": x_channel, "y": y_channel, "detail": {"field": "p", "type": "nominal"}},
-    }
-    label = {
-        "data": {"name": f"{id}_epochs"},
-        "transform": [{"filter": f"datum.f == {frame}"}],
-        "mark": {
-            "type": "text", "align": "right", "baseline": "top", "x": {"expr": "width - 4"}, "y": 4, "fontSize": 14,
-            "fontWeight": 600, "aria": False,
+    if ensemble:
+        layers = [curves("datum.c == 0", strokeWidth=0.7, opacity=0.55), curves("datum.c == 1", strokeWidth=2.4)]
+    else:
+        layers = [curves("true", strokeWidth=1.9)]
+    layers += [
+        {
+            "data": {"name": f"{id}_targets"},
+            "transform": unfolded,
+            "mark": {
+                "type": "line", "strokeDash": [2, 3], "strokeWidth": 1.6, "stroke": INK, "clip": True, "aria": False,
+            },
+            "encoding": {"x": x_channel, "y": y_channel, "detail": {"field": "p", "type": "nominal"}},
         },
-        "encoding": {"text": {"field": "text"}},
-    }  # fmt: skip
-    texts = [
-        {"f": f, "text": f"epoch {epoch}" + (f", risk {risk:.2g}" if risk is not None else "")}
-        for f, (epoch, risk) in enumerate(zip(epochs, risks, strict=True))
-    ]
+        {
+            "data": {"name": f"{id}_epochs"},
+            "transform": [{"filter": f"datum.f == {frame}"}],
+            "mark": {
+                "type": "text", "align": "right", "baseline": "top", "x": {"expr": "width - 4"}, "y": 4,
+                "fontSize": 14, "fontWeight": 600, "aria": False,
+            },
+            "encoding": {"text": {"field": "text"}},
+        },
+    ]  # fmt: skip
     data = {
-        f"{id}_frames": [{"p": 0, **row} for row in frames],
-        f"{id}_targets": [{"c": 0, "p": k, "v": row} for k, row in enumerate(targets)],
-        f"{id}_epochs": texts,
+        f"{id}_frames": rows,
+        f"{id}_targets": [{"p": k, "v": _units(row)} for k, row in enumerate(film.targets)],
+        f"{id}_epochs": [
+            {"f": f, "text": f"epoch {epoch}" + (f", risk {risk:.2g}" if risk is not None else "")}
+            for f, (epoch, risk) in enumerate(zip(film.epochs, film.risks, strict=True))
+        ],
     }
-    spec = {"params": switches.params, "width": 600, "height": 300, "layer": [*layers, dotted, label]}
-    made = vega.compiled(spec, data, alt)
-    if last:
-        made = vega.playing(made, frame, play, last + 1)
-    player = (switches.place("play"), switches.place("frame")) if last else ()
-    keys = [*keys, Key(None, "target" if len(targets) == 1 else "targets", INK, DOTTED)]
-    return Chart(id, made, 350, alt, "$y$", tuple(keys), player=player)
+    made = vega.compiled({"params": switches.params, "width": 600, "height": 300, "layer": layers}, data, alt)
+    player: tuple[str, ...] = ()
+    if frames > 1:
+        made, player = vega.playing(made, frame, play, frames), (switches.place("play"), switches.place("frame"))
+    keys = (*keys, Key(None, "target" if len(film.targets) == 1 else "targets", INK, DOTTED))
+    return Chart(id, made, 350, alt, "$y$", keys, player=player)
+
+
+def _units(values: np.ndarray) -> list[int]:
+    """Values as whole multiples of UNIT; what has flown off the chart stays beyond its edge."""
+    return (np.clip(np.nan_to_num(values, nan=1e2), -1e2, 1e2) / UNIT).round().astype(int).tolist()
 
 
 def digits(content: Content) -> Chart | None:
     """Test images and what the networks say of them, played through training."""
-    film = content.playback.get("mnist")
-    if not film or not film["variants"]:
+    names = ("digit_pixels", "digit_label", "digit_probability")
+    films = {
+        curve: shown
+        for curve in content.of("mnist", "cbo", "adam", "hybrid")
+        if (shown := curve.example(*names)) is not None and shown.sizes["snapshot"] > 1
+    }
+    if not films:
         return None
-    id, variants = "digits", film["variants"]
-    switches = Switches(id)
-    names = list(variants)
-    method = switches.choice("m", "Method", list(range(len(names))), [NAMES.get(n, n) for n in names], 0)
-    epochs = sorted({epoch for one in variants.values() for epoch in one["epochs"]})
-    frame = switches.slider("frame", "Epoch", len(epochs) - 1)
+    id, switches = "digits", Switches("digits")
+    labels = [NAMES[curve.variant] for curve in films]
+    method = switches.choice("m", "Method", list(range(len(labels))), labels, 0)
+    epochs = sorted({int(epoch) for film in films.values() for epoch in film["snapshot"].values})
+    frame = switches.slider("frame", "Training", len(epochs) - 1, len(epochs) - 1)
     play = switches.checkbox("play", "Play", False, listed=False)
     answers, texts = [], []
-    for m, one in enumerate(variants.values()):
+    for m, (curve, film) in enumerate(films.items()):
+        probability = film["digit_probability"].transpose("snapshot", "digit", "class").values
+        stored = film["snapshot"].values
+        accuracy = _at_epochs(curve, "accuracy", stored)
         for f, epoch in enumerate(epochs):
-            at = int(np.searchsorted(one["epochs"], epoch, side="right")) - 1
-            if at < 0:
-                continue
-            answers.append({"m": m, "f": f, "a": one["answers"][at], "p": one["percent"][at]})
-            share = one["accuracy"][at]
-            last = " (its last)" if at == len(one["epochs"]) - 1 else ""
-            right = f": {share:.1%} of 10 000 test images right" if share is not None else ""
-            texts.append({"m": m, "f": f, "text": f"epoch {one['epochs'][at]}{last}{right}"})
-    count = len(film["labels"])
-    pictures = [
-        {"i": i, "label": label, "url": _png(np.array(pixels, np.uint8).reshape(28, 28))}
-        for i, (label, pixels) in enumerate(zip(film["labels"], film["images"], strict=True))
-    ]
-    columns = "(width < 460 ? 6 : width < 700 ? 8 : 12)"
-    rows = -(-count // 6)
+            at = int(np.searchsorted(stored, epoch, side="right")) - 1
+            says, sure = probability[at].argmax(1), probability[at].max(1)
+            answers.append({"m": m, "f": f, "a": says.tolist(), "p": (100 * sure).round().astype(int).tolist()})
+            last = " (its last)" if at == len(stored) - 1 else ""
+            right = "" if accuracy[at] is None else f": {accuracy[at]:.1%} of all test images right"
+            texts.append({"m": m, "f": f, "text": f"epoch {stored[at]}{last}{right}"})
+    first = next(iter(films.values()))
+    truth = [int(label) for label in first["digit_label"].values]
+    images = first["digit_pixels"].transpose("digit", "row", "column").values.astype(np.uint8)
+    pictures = [{"i": i, "url": _png(image)} for i, image in enumerate(images)]
+    columns = f"(width < 460 ? 5 : {min(len(truth), 10)})"
     grid = [
         {"calculate": f"(datum.i % {columns} + 0.5) * width / {columns}", "as": "px"},
-        {"calculate": f"floor(datum.i / {columns}) * 78 + 52", "as": "py"},
+        {"calculate": f"floor(datum.i / {columns}) * 84 + 56", "as": "py"},
     ]
     place = {
         "x": {"field": "px", "type": "quantitative", "scale": None, "axis": None},
         "y": {"field": "py", "type": "quantitative", "scale": None, "axis": None},
     }
+    moment = {"filter": f"datum.m == {method} && datum.f == {frame}"}
     chosen = [
-        {"filter": f"datum.m == {method} && datum.f == {frame}"},
+        moment,
         {"flatten": ["a", "p"]},
         {"window": [{"op": "row_number", "as": "n"}]},
         {"calculate": "datum.n - 1", "as": "i"},
-        {"calculate": f"{film['labels']}[datum.i]", "as": "label"},
+        {"calculate": f"{truth}[datum.i]", "as": "label"},
         {"calculate": "datum.a == datum.label", "as": "right"},
         {"calculate": "datum.a + (datum.right ? ' ✓' : ' ✗')", "as": "says"},
         {"calculate": "datum.p + ' %'", "as": "sure"},
         *grid,
     ]
-    colour = {
-        "condition": {"test": "datum.right", "value": "var(--c-green)"},
-        "value": "var(--c-red)",
-    }
+    colour = {"condition": {"test": "datum.right", "value": "var(--v-holds)"}, "value": "var(--v-fails)"}
     tips = [
-        {"field": "label", "title": "label"}, {"field": "a", "title": "answer"}, {"field": "sure", "title": "sure by"},
+        {"field": "label", "title": "label"}, {"field": "a", "title": "answer"},
+        {"field": "sure", "title": "probability"},
     ]  # fmt: skip
     layers = [
         {
             "data": {"name": f"{id}_pictures"},
             "transform": grid,
-            "mark": {"type": "image", "width": 40, "height": 40, "aria": False},
+            "mark": {"type": "image", "width": 44, "height": 44, "aria": False},
             "encoding": {**place, "url": {"field": "url"}},
         },
         {
             "data": {"name": f"{id}_answers"},
             "transform": chosen,
-            "mark": {"type": "text", "dy": 31, "fontSize": 14, "fontWeight": 600, "aria": False},
+            "mark": {"type": "text", "dy": 34, "fontSize": 15, "fontWeight": 600, "aria": False},
             "encoding": {**place, "text": {"field": "says"}, "color": colour, "tooltip": tips},
         },
         {
             "data": {"name": f"{id}_texts"},
-            "transform": [{"filter": f"datum.m == {method} && datum.f == {frame}"}],
+            "transform": [moment],
             "mark": {
                 "type": "text", "align": "left", "baseline": "top", "x": 0, "y": 0, "fontSize": 14, "fontWeight": 600,
                 "aria": False,
@@ -395,16 +410,21 @@ def digits(content: Content) -> Chart | None:
         },
     ]  # fmt: skip
     alt = "Test images of MNIST and the answers of the trained networks, epoch by epoch."
-    height = {"expr": f"ceil({count} / {columns}) * 78 + 30"}
-    spec = {"params": switches.params, "width": 600, "height": 30 + 78 * rows, "layer": layers}
+    spec = {"params": switches.params, "width": 600, "height": 200, "layer": layers}
     made = vega.compiled(spec, {f"{id}_pictures": pictures, f"{id}_answers": answers, f"{id}_texts": texts}, alt)
-    made.pop("height", None)
-    made["signals"] = [*made["signals"], {"name": "height", "update": height["expr"]}]
+    made.pop("height")
+    made["signals"].append({"name": "height", "update": f"ceil({len(truth)} / {columns}) * 84 + 24"})
     made = vega.playing(made, frame, play, len(epochs))
-    keys = (Key(None, "right", GREEN, shape="tick"), Key(None, "wrong", RED, shape="cross"))
-    return Chart(
-        id, made, 200, alt, "", keys, tuple(switches.options), (switches.place("play"), switches.place("frame"))
-    )
+    keys = (Key(None, "right", "var(--v-holds)", shape="tick"), Key(None, "wrong", "var(--v-fails)", shape="cross"))
+    player = switches.place("play"), switches.place("frame")
+    return Chart(id, made, 200, alt, "", keys, tuple(switches.options), player)
+
+
+def _at_epochs(curve: Curve, name: str, epochs: np.ndarray) -> list[float | None]:
+    """The median over the seeds at these epochs, where it is known."""
+    values = curve.series(name)
+    found = dict(zip(curve.epochs.tolist(), np.median(values, 0), strict=True)) if values is not None else {}
+    return [float(found[e]) if np.isfinite(found.get(e, np.nan)) else None for e in epochs.tolist()]
 
 
 def _png(grey: np.ndarray) -> str:

@@ -4,6 +4,7 @@ Every part may be missing: a demo has fewer experiments than the paper, a publis
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,11 +14,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from cbo_pipeline.claims.rule import VERDICTS
 from cbo_pipeline.errors import FileRefused, UserError
 from cbo_pipeline.pages import provenance
-from cbo_pipeline.results import playback, trajectory
+from cbo_pipeline.results import summaries
 
-VERDICTS = ("holds", "holds in part", "undecided", "does not hold", "not tested at this scale")
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,26 @@ class Curve:
         values = self.data[name].transpose("seed", "epoch").values[self._has_run][:, self._epochs]
         return None if np.isnan(values).all() else values
 
-    def example(self, name: str) -> np.ndarray | None:
-        """What the summary shows of the typical run's last network."""
-        if name not in self.data or self.data[name].isnull().all():
+    def strokes(self, name: str = "risk") -> tuple[np.ndarray, np.ndarray] | None:
+        """Epochs and values (seed, epoch) to draw single runs by: where only some epochs were stored, the smallest and
+        the largest value in between come before the stored one, so that no leap is lost.
+        """
+        values, low, high = (self.series(f"{name}{end}") for end in ("", "_smallest", "_largest"))
+        if values is None:
             return None
-        return self.data[name].values
+        if low is None or high is None:
+            return self.epochs, values
+        known = np.isfinite(low) & np.isfinite(high)
+        parts = [np.where(known, low, values), np.where(known, high, values), values]
+        return np.repeat(self.epochs, 3), np.stack(parts, axis=-1).reshape(len(values), -1)
+
+    def example(self, *names: str) -> xr.Dataset | None:
+        """Variables that show the typical run, without snapshots that this curve does not have; all or nothing."""
+        if any(name not in self.data or self.data[name].isnull().all() for name in names):
+            return None
+        found = self.data[list(names)]
+        films = [name for name in names if "snapshot" in found[name].dims]
+        return found.dropna("snapshot", how="all", subset=films) if films else found
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +110,6 @@ class Content:
     curves: Mapping[str, tuple[Curve, ...]]
     speed: Mapping[str, Any]
     readings: Any
-    playback: Mapping[str, Any]
     made: provenance.Made
 
     def of(self, experiment: str, *variants: str) -> list[Curve]:
@@ -116,18 +131,15 @@ def read(folder: Path, readings: Path | None = None) -> Content:
     rows = _json(folder / "claims.json")
     if not isinstance(rows, list) or not rows:
         raise UserError(f"{folder / 'claims.json'}: missing or empty; make everything first (make paper)")
-    summaries = {}
-    for path in sorted((folder / "summary").glob("*.nc")):
-        data = trajectory.read(path, "summary")
-        summaries[str(data.attrs["experiment"])] = data
+    found = [summaries.read(path) for path in sorted((folder / "summary").glob("*.nc"))]
+    by_experiment = {str(data.attrs["experiment"]): data for data in found}
     return Content(
         folder=folder,
         claims=tuple(_claim(row, folder / "claims.json") for row in rows),
-        curves={name: tuple(_curves(name, data)) for name, data in summaries.items()},
+        curves={name: tuple(_curves(name, data)) for name, data in by_experiment.items()},
         speed=_json(folder / "speed.json") or {},
         readings=_json(readings or folder / "readings.json"),
-        playback=playback.read(folder / "playback.json"),
-        made=provenance.read(folder, summaries),
+        made=provenance.read(folder, by_experiment),
     )
 
 
@@ -146,7 +158,7 @@ def _claim(row: Any, path: Path) -> Claim:
         if known["verdict"] not in VERDICTS:
             raise FileRefused(f"{path}: claim {known['id']} has the unknown verdict {known['verdict']!r}")
         known["id"] = int(known["id"])
-        known["line"] = tuple(np.atleast_1d(known.get("line", ())).astype(float).tolist())
+        known["line"] = tuple(np.atleast_1d(known["line"]).astype(float).tolist()) if "line" in known else _line(row)
         if "spread" in known:
             known["spread"] = tuple(known["spread"])
         return Claim(**known)
@@ -154,15 +166,25 @@ def _claim(row: Any, path: Path) -> Claim:
         raise FileRefused(f"{path}: not the verdicts of this pipeline; delete it and make it again") from None
 
 
+def _line(row: Mapping[str, Any]) -> tuple[float, ...]:
+    """The line of a row that does not tell it by itself: the number with which its rule begins.
+
+    >>> _line({"threshold": "below 5%, for both"}), _line({"threshold": "all of them"})
+    ((0.05,), ())
+    """
+    words = r"(?:below|above|at most|at least|less than|more than) (-?\d[\d.]*(?:e-?\d+)?)( ?%)?"
+    found = re.match(words, row.get("threshold") or "")
+    return (float(found[1]) / (100 if found[2] else 1),) if found else ()
+
+
 def _curves(experiment: str, data: xr.Dataset):
     for k in range(data.sizes["curve"]):
         one = data.isel(curve=k)
         described = json.loads(str(one["settings"].item()) or "{}")
-        variant = str(one["variant" if "variant" in one.coords else "method"].item())
         yield Curve(
             experiment,
-            variant,
-            str(described.get("method", variant)),
+            str(one["variant"].item()),
+            str(one["method"].item()),
             int(one["M"].item()),
             int(one["N"].item()),
             described.get("settings", {}),

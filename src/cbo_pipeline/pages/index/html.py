@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from cbo_pipeline import claims
+from cbo_pipeline.claims import rule
 from cbo_pipeline.figures import FIGURES
 from cbo_pipeline.pages.index import axis, maths
 from cbo_pipeline.pages.index.chapters import CHAPTERS, Chapter, Evidence, Picture
-from cbo_pipeline.pages.index.content import VERDICTS, Claim, Content, Curve
+from cbo_pipeline.claims.rule import VERDICTS
+from cbo_pipeline.pages.index.content import Claim, Content, Curve
 from cbo_pipeline.pages.index.vega import Chart, Key
 from cbo_pipeline.results.job_times import span
 
@@ -127,7 +129,7 @@ def masthead(content: Content, links: Links) -> str:
     contents = "".join(f'<li><a href="#{c.id}">{html.escape(c.title)}</a></li>' for c in CHAPTERS)
     return f"""
 <header class="masthead">
-<p class="kicker">A reproduction, claim by claim</p>
+<div><p class="kicker">A reproduction, claim by claim</p>
 <h1>{html.escape(PAPER)}</h1>
 <p class="byline">of the paper by W. De Deyn, M. Herty and G. Samaey,
 <a href="https://arxiv.org/abs/2511.21466">arXiv 2511.21466</a></p>
@@ -135,10 +137,10 @@ def masthead(content: Content, links: Links) -> str:
 gathers around a solution. This page is the paper with the answers filled in. Every network was trained anew, every
 figure drawn from these runs, and each claim of the paper’s text held against them. No curve was copied from the paper: it
 is judged by its words.</p>
+</div>
 <ul class="tally" aria-label="Verdicts">{tally}</ul>
 <details class="aside"><summary>What the verdicts mean</summary><dl class="meanings">{meanings}</dl>
-<p>Each claim has a number, and a line that was drawn before the number was known. An interval is a bootstrap over the seeds:
-the runs are resampled, and 95 % of the resampled numbers lie in it.</p></details>
+<p>Each claim has a number, and a line that was drawn before the number was known. {html.escape(rule.EXPLANATION)}</p></details>
 </header>
 <nav class="strip" aria-label="The claims"><ol>{strip}</ol></nav>
 <div class="masthead">
@@ -151,7 +153,7 @@ the runs are resampled, and 95 % of the resampled numbers lie in it.</p></detail
 
 def _made(content: Content) -> str:
     made = content.made
-    seeds = ", ".join(f"{name} {count}" for name, count in made.seeds.items())
+    seeds = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in made.seeds.items())
     took = "unknown"
     if made.core_hours is not None:
         took = f"{made.core_hours:.2f} core hours"
@@ -226,7 +228,7 @@ def _settings(content: Content, experiment: str, variants: Sequence[str]) -> str
     if size is not None:
         shared.append(maths.math(f"S = {_tex(size)}"))
     if "batch_size" in first.settings:
-        shared.append(maths.math(f"S' = {_tex(first.settings['batch_size'])}"))
+        shared.append(maths.math(f"S′ = {_tex(first.settings['batch_size'])}"))
     if "tasks" in first.settings:
         shared.append(maths.math(f"P = {_tex(first.settings['tasks'])}"))
     lines = [("all", ", ".join([*shared, html.escape(str(first.settings.get("precision", "")))]).rstrip(", "))]
@@ -317,7 +319,11 @@ def _picture(picture: Picture, content: Content, links: Links, charts: list[Char
 def _chart(chart: Chart, picture: Picture) -> str:
     legend = "".join(_key(key) for key in chart.keys)
     player = "".join(f'<span class="{place.rsplit("-")[-1]}" id="{place}"></span>' for place in chart.player)
-    options = "".join(f'<span class="option" id="{place}"></span>' for place in chart.options)
+    options = "".join(
+        f'<span class="option" role="group" aria-label="{html.escape(label)}" id="{place}"></span>'
+        for place, label in chart.options
+    )
+    options = options and f'<div class="options" role="group" aria-label="What is shown">{options}</div>'
     title = picture.title or chart.title
     table = ""
     if chart.table:
@@ -325,14 +331,11 @@ def _chart(chart: Chart, picture: Picture) -> str:
         table = f'<details class="numbers"><summary>Numbers</summary>{table_of(head, rows)}</details>'
     return (
         (f'<div class="legend" role="group" aria-label="Curves">{legend}</div>' if legend else "")
+        + (options if player else "")
         + (f'<div class="player" role="group" aria-label="Training">{player}</div>' if player else "")
         + (f'<p class="ordinate">{maths.words(title)}</p>' if title else "")
         + f'<div class="canvas" data-chart="spec-{chart.id}" style="min-height:{chart.height}px"></div>'
-        + (
-            f'<div class="options" role="group" aria-label="What is shown">{options}</div>'
-            if options
-            else ""
-        )
+        + ("" if player else options)
         + table
     )
 
@@ -363,10 +366,10 @@ def _claim(claim: Claim, evidence: Evidence, links: Links) -> str:
         digits = _digits(claim)
         number = f"<b>{maths.number(claim.value, digits)}</b>"
         if claim.spread:
-            low, high = (maths.number(end, digits) for end in claim.spread)
-            number += f' <span class="interval">95 % interval {low} to {high}</span>'
+            number += f' <span class="interval">{_interval(claim.spread, digits)}</span>'
         number = f'<div class="number">{axis.drawing(claim)}<p>{number}</p></div>'
     rows = [
+        ("Its parts", _parts(claim)),
         ("The number", maths.typeset(claim.statistic)),
         ("Holds if", maths.typeset(claim.threshold)),
         ("Behind it", html.escape(_behind(claim, evidence, links.content))),
@@ -391,6 +394,28 @@ def _claim(claim: Claim, evidence: Evidence, links: Links) -> str:
 </article>"""
 
 
+def _parts(claim: Claim) -> str:
+    """The verdict on each part of a claim that has several."""
+    parts = claim.details.get("parts")
+    if not isinstance(parts, Mapping) or len(parts) < 2:
+        return ""
+    rows = [
+        f'<li class="v-{CLASSES[part["verdict"]]}">{mark(part["verdict"])} {maths.typeset(str(name))}: {part["verdict"]}</li>'
+        for name, part in parts.items()
+        if isinstance(part, Mapping) and part.get("verdict") in CLASSES
+    ]
+    return f'<ul class="parts">{"".join(rows)}</ul>' if rows else ""
+
+
+def _interval(spread: tuple[float | None, float | None], digits: int) -> str:
+    """The interval in words; an end that JSON does not know is infinite."""
+    low, high = spread
+    if low is None and high is None:
+        return "too few seeds for an interval"
+    ends = maths.number(-math.inf if low is None else low, digits), maths.number(math.inf if high is None else high, digits)
+    return f"interval {ends[0]} to {ends[1]}"
+
+
 def _digits(claim: Claim) -> int:
     """As many digits as tell the number from its line, three at the least."""
     gap = min((abs(claim.value - line) for line in claim.line), default=math.inf)
@@ -398,7 +423,8 @@ def _digits(claim: Claim) -> int:
 
 
 def _sentence(text: str) -> str:
-    text = text[:1].upper() + text[1:] if text[:1].isalpha() and not text.startswith(("log10", "cbo", "adam")) else text
+    first = text.split(" ", 1)[0]
+    text = text[:1].upper() + text[1:] if first.isalpha() else text
     return text if text.endswith((".", "!", "?")) or not text else f"{text}."
 
 
@@ -410,7 +436,7 @@ def _behind(claim: Claim, evidence: Evidence, content: Content) -> str:
         seeds = _range({len(curve.seeds) for curve in curves})
     if epochs is None and curves and claim.value is not None:
         epochs = _range({int(curve.epochs[-1]) for curve in curves})
-    parts = [f"{_plain(seeds)} seeds" if seeds is not None else "", f"{_plain(epochs)} epochs" if epochs is not None else ""]
+    parts = [f"{_plain(value)} {unit}" if value is not None else "" for value, unit in ((seeds, "seeds"), (epochs, "epochs"))]
     return ", ".join(part for part in parts if part)
 
 

@@ -18,12 +18,16 @@ COLUMNS = 500  # of a statistic over the seeds
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A curve of the chart: how it looks, and by quantity its epochs and values (seed, epoch)."""
+    """A curve of the chart: how it looks, and by quantity its epochs and values (seed, epoch).
+
+    ``strokes`` are the same with what happened between stored epochs, where that is known.
+    """
 
     label: str
     colour: str
     dash: Sequence[int]
     data: Mapping[str, tuple[np.ndarray, np.ndarray]]
+    strokes: Mapping[str, tuple[np.ndarray, np.ndarray]]
     seeds: tuple[int, ...] = ()
     on: bool = True
     width: float = 1.8
@@ -49,9 +53,12 @@ def chart(
     centre: str = "median",
     singly: bool = False,
     long: bool = False,
+    ratios: bool = False,
     height: int = 300,
 ) -> Chart:
-    """Curves against epochs. ``singly`` begins with single seeds; ``long`` offers logarithmic epochs."""
+    """Curves against epochs. ``singly`` begins with single seeds; ``long`` offers logarithmic epochs, ``ratios`` begins
+    with them.
+    """
     keys = [Key(f"{id}-on{k}", line.label, line.colour, line.dash) for k, line in enumerate(lines)]
     known = [q for q in quantities if any(q.name in line.data for line in lines)]
     last = max(int(epochs[-1]) for line in lines for epochs, _ in line.data.values())
@@ -64,7 +71,7 @@ def chart(
     spread = {"median": "median and quartiles", "mean": "mean and extremes"}[centre]
     single = switches.choice("s", "Seeds", [0, 1], [spread, "one by one"], int(singly))
     log = switches.choice("y", "Values", [1, 0], ["logarithmic", "linear"], int(known[0].logarithmic))
-    xlog = switches.choice("x", "Epochs", [0, 1], ["linear", "logarithmic"], 0) if long else None
+    xlog = switches.choice("x", "Epochs", [0, 1], ["linear", "logarithmic"], int(ratios)) if long else None
     first_shown = switches.number("from", "from epoch", 0, 0, last)
     last_shown = switches.number("to", "to", last, 0, last)
     zoom = switches.name("zoom")
@@ -236,8 +243,8 @@ def statistics(values: np.ndarray, centre: str) -> np.ndarray:
 def _data(id: str, lines: Sequence[Line], known: Sequence[Quantity], centre: str) -> dict[str, list[dict]]:
     """The rows of the chart: a curve is one row with arrays, which the chart unfolds."""
     bands, runs, hover = [], [], []
-    singles = sum(min(len(values), SEEDS) for line in lines for _, values in line.data.values())
-    columns = thin.columns_for(singles, POINTS)
+    count = sum(min(len(values), SEEDS) for line in lines for _, values in line.data.values())
+    columns = thin.columns_for(count, POINTS)
     for q, quantity in enumerate(known):
         tables = {}
         for c, line in enumerate(lines):
@@ -248,12 +255,13 @@ def _data(id: str, lines: Sequence[Line], known: Sequence[Quantity], centre: str
             kept = thin.extremes(epochs, over_seeds, COLUMNS)
             row = {name: thin.rounded(part[kept]) for name, part in zip(("v", "lo", "hi"), over_seeds, strict=True)}
             bands.append({"q": q, "c": c, "e": epochs[kept].tolist(), **row})
+            tables[c] = epochs, over_seeds
             seeds = line.seeds or range(len(values))
-            for seed, one in list(zip(seeds, values, strict=True))[:SEEDS]:
+            epochs, singles = line.strokes[quantity.name]
+            for seed, one in list(zip(seeds, singles, strict=True))[:SEEDS]:
                 kept = thin.extremes(epochs, one, columns)
                 one_row = {"q": q, "c": c, "s": int(seed), "e": epochs[kept].tolist(), "v": thin.rounded(one[kept])}
                 runs.append(one_row)
-            tables[c] = epochs, over_seeds
         hover.append(_hover_rows(q, tables))
     return {f"{id}_bands": bands, f"{id}_runs": runs, f"{id}_hover": hover}
 

@@ -56,7 +56,7 @@ class Chart:
     alt: str
     title: str = ""  # of the vertical axis; may hold formulas between dollar signs
     keys: tuple[Key, ...] = ()
-    options: tuple[str, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()  # places of switches, and their labels
     player: tuple[str, ...] = ()
     table: tuple[Sequence[str], Sequence[Sequence[str]]] | None = None
     width: int | None = None
@@ -71,7 +71,7 @@ class Switches:
 
     id: str
     params: list[dict[str, Any]] = field(default_factory=list)
-    options: list[str] = field(default_factory=list)
+    options: list[tuple[str, str]] = field(default_factory=list)
 
     def name(self, short: str) -> str:
         """Names of parameters are unique on the page: browsers group radio buttons by them."""
@@ -90,9 +90,9 @@ class Switches:
     def number(self, short: str, label: str, value: int, low: int, high: int) -> str:
         return self._add(short, value, {"input": "number", "name": label, "min": low, "max": high})
 
-    def slider(self, short: str, label: str, last: int) -> str:
+    def slider(self, short: str, label: str, last: int, first_shown: int) -> str:
         bind = {"input": "range", "name": label, "min": 0, "max": last, "step": 1}
-        return self._add(short, 0, bind, listed=False)
+        return self._add(short, first_shown, bind, listed=False)
 
     def value(self, short: str, expression: str) -> str:
         self.params.append({"name": self.name(short), "expr": expression})
@@ -102,7 +102,7 @@ class Switches:
         place = self.place(short)
         self.params.append({"name": self.name(short), "value": value, "bind": {**bind, "element": f"#{place}"}})
         if listed:
-            self.options.append(place)
+            self.options.append((place, bind["name"]))
         return self.name(short)
 
 
