@@ -1,0 +1,192 @@
+"""What the page is made of, read from a folder of results. Nothing else on this floor opens a file of results.
+
+Every part may be missing: a demo has fewer experiments than the paper, a published folder no runs.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from cbo_pipeline.claims.rule import VERDICTS
+from cbo_pipeline.errors import FileRefused, UserError
+from cbo_pipeline.pages import provenance
+from cbo_pipeline.results import summaries
+
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A row of claims.json. What older or smaller results do not tell is None."""
+
+    id: int
+    section: str
+    claim: str
+    verdict: str
+    statistic: str = ""
+    threshold: str = ""
+    why: str = ""
+    value: float | None = None
+    spread: tuple[float | None, float | None] | None = None
+    line: tuple[float, ...] = ()
+    seen: str = ""
+    seeds: Any = None
+    epochs: Any = None
+    robustness: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One curve of a summary: a variant at one M and N, one row per seed."""
+
+    experiment: str
+    variant: str
+    method: str
+    M: int
+    N: int
+    settings: Mapping[str, Any]
+    data: xr.Dataset
+
+    @cached_property
+    def _has_run(self) -> np.ndarray:
+        return np.isfinite(self.data["risk"].transpose("seed", "epoch").values[:, 0])
+
+    @cached_property
+    def seeds(self) -> tuple[int, ...]:
+        return tuple(int(seed) for seed in self.data["seed"].values[self._has_run])
+
+    @cached_property
+    def _epochs(self) -> np.ndarray:
+        """Which epochs of the summary this curve has: it may be shorter than others, or stored more sparsely."""
+        values = self.data["risk"].transpose("seed", "epoch").values[self._has_run]
+        return np.flatnonzero(~np.isnan(values).all(axis=0))
+
+    @property
+    def epochs(self) -> np.ndarray:
+        return self.data["epoch"].values[self._epochs]
+
+    def series(self, name: str = "risk") -> np.ndarray | None:
+        """(seed, epoch), or None if the summary does not have it."""
+        if name not in self.data:
+            return None
+        values = self.data[name].transpose("seed", "epoch").values[self._has_run][:, self._epochs]
+        return None if np.isnan(values).all() else values
+
+    def strokes(self, name: str = "risk") -> tuple[np.ndarray, np.ndarray] | None:
+        """Epochs and values (seed, epoch) to draw single runs by: where only some epochs were stored, the smallest and
+        the largest value in between come before the stored one, so that no leap is lost.
+        """
+        values, low, high = (self.series(f"{name}{end}") for end in ("", "_smallest", "_largest"))
+        if values is None:
+            return None
+        if low is None or high is None:
+            return self.epochs, values
+        known = np.isfinite(low) & np.isfinite(high)
+        parts = [np.where(known, low, values), np.where(known, high, values), values]
+        return np.repeat(self.epochs, 3), np.stack(parts, axis=-1).reshape(len(values), -1)
+
+    def example(self, *names: str) -> xr.Dataset | None:
+        """Variables that show the typical run, without snapshots that this curve does not have; all or nothing."""
+        if any(name not in self.data or self.data[name].isnull().all() for name in names):
+            return None
+        found = self.data[list(names)]
+        films = [name for name in names if "snapshot" in found[name].dims]
+        return found.dropna("snapshot", how="all", subset=films) if films else found
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """Everything that the page shows."""
+
+    folder: Path
+    claims: tuple[Claim, ...]
+    curves: Mapping[str, tuple[Curve, ...]]
+    speed: Mapping[str, Any]
+    readings: Any
+    made: provenance.Made
+
+    def of(self, experiment: str, *variants: str) -> list[Curve]:
+        """The curves of an experiment, all or those of the given variants in their order."""
+        found = self.curves.get(experiment, ())
+        if not variants:
+            return list(found)
+        return [curve for variant in variants for curve in found if curve.variant == variant]
+
+    def figure(self, label: str, suffix: str) -> Path | None:
+        """The static figure, if it is there."""
+        path = self.folder / "figures" / f"{label}{suffix}"
+        return path if path.is_file() else None
+
+
+def read(folder: Path, readings: Path | None = None) -> Content:
+    """Read a folder of results, the workflow's own or a published one."""
+    folder = Path(folder)
+    rows = _json(folder / "claims.json")
+    if not isinstance(rows, list) or not rows:
+        raise UserError(f"{folder / 'claims.json'}: missing or empty; make everything first (make paper)")
+    found = [summaries.read(path) for path in sorted((folder / "summary").glob("*.nc"))]
+    by_experiment = {str(data.attrs["experiment"]): data for data in found}
+    return Content(
+        folder=folder,
+        claims=tuple(_claim(row, folder / "claims.json") for row in rows),
+        curves={name: tuple(_curves(name, data)) for name, data in by_experiment.items()},
+        speed=_json(folder / "speed.json") or {},
+        readings=_json(readings or folder / "readings.json"),
+        made=provenance.read(folder, by_experiment),
+    )
+
+
+def _json(path: Path) -> Any:
+    if not path.is_file():
+        return None
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        raise FileRefused(f"{path}: not valid JSON; delete it and make it again") from None
+
+
+def _claim(row: Any, path: Path) -> Claim:
+    try:
+        known = {name: row[name] for name in Claim.__dataclass_fields__ if row.get(name) is not None}
+        if known["verdict"] not in VERDICTS:
+            raise FileRefused(f"{path}: claim {known['id']} has the unknown verdict {known['verdict']!r}")
+        known["id"] = int(known["id"])
+        known["line"] = tuple(np.atleast_1d(known["line"]).astype(float).tolist()) if "line" in known else _line(row)
+        if "spread" in known:
+            known["spread"] = tuple(known["spread"])
+        return Claim(**known)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise FileRefused(f"{path}: not the verdicts of this pipeline; delete it and make it again") from None
+
+
+def _line(row: Mapping[str, Any]) -> tuple[float, ...]:
+    """The line of a row that does not tell it by itself: the number with which its rule begins.
+
+    >>> _line({"threshold": "below 5%, for both"}), _line({"threshold": "all of them"})
+    ((0.05,), ())
+    """
+    words = r"(?:below|above|at most|at least|less than|more than) (-?\d[\d.]*(?:e-?\d+)?)( ?%)?"
+    found = re.match(words, row.get("threshold") or "")
+    return (float(found[1]) / (100 if found[2] else 1),) if found else ()
+
+
+def _curves(experiment: str, data: xr.Dataset):
+    for k in range(data.sizes["curve"]):
+        one = data.isel(curve=k)
+        described = json.loads(str(one["settings"].item()) or "{}")
+        yield Curve(
+            experiment,
+            str(one["variant"].item()),
+            str(one["method"].item()),
+            int(one["M"].item()),
+            int(one["N"].item()),
+            described.get("settings", {}),
+            one,
+        )

@@ -1,0 +1,108 @@
+"""Where results come from: commit, machine, what they cost, how many runs."""
+
+import json
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from cbo_pipeline.config import memory
+from cbo_pipeline.errors import FileRefused
+from cbo_pipeline.files import whole_file
+from cbo_pipeline.results import job_times
+
+NAME = "provenance.json"
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a folder of results tells of its making; None is unknown."""
+
+    commit: str
+    machine: str
+    core_hours: float | None
+    wall_seconds: float | None
+    runs: int
+    curves: int
+    seeds: Mapping[str, int] = field(default_factory=dict)  # the most that a curve of each experiment has
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+def read(folder: Path, summaries: Mapping[str, xr.Dataset]) -> Made:
+    """As it was published, or else of this machine and this checkout."""
+    path = folder / NAME
+    if not path.is_file():
+        return gather(folder, summaries)
+    try:
+        return Made(**json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError):
+        raise FileRefused(f"{path}: not a provenance of this pipeline; delete it and make it again") from None
+
+
+def write(made: Made, folder: Path) -> None:
+    with whole_file(folder / NAME) as partial:
+        partial.write_text(json.dumps(asdict(made), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def gather(folder: Path, summaries: Mapping[str, xr.Dataset]) -> Made:
+    """What this checkout, this machine and the benchmarks of the jobs tell."""
+    jobs = job_times.read(folder / "benchmarks")
+    has_run = {name: np.isfinite(data["risk"].isel(epoch=0)) for name, data in summaries.items()}
+    return Made(
+        commit=commit(),
+        machine=machine(),
+        core_hours=job_times.core_hours(jobs) if jobs else None,
+        wall_seconds=job_times.wall_seconds(jobs) if jobs else None,
+        runs=sum(int(found.sum()) for found in has_run.values()),
+        curves=sum(data.sizes["curve"] for data in summaries.values()),
+        seeds={name: int(found.sum("seed").max()) for name, found in has_run.items()},
+        versions=versions(summaries),
+    )
+
+
+def versions(summaries: Mapping[str, xr.Dataset]) -> dict[str, str]:
+    """The versions that the results name; several if they differ."""
+    found: dict[str, list[str]] = {}
+    for data in summaries.values():
+        for name, version in json.loads(data.attrs.get("versions", "{}")).items():
+            found.setdefault(name, [])
+            found[name] += [version] if version not in found[name] else []
+    return {name: ", ".join(values) for name, values in found.items()}
+
+
+def machine() -> str:
+    cores = os.cpu_count() or 1
+    return (
+        f"{processor()}, {cores} core{'s' if cores > 1 else ''}, {memory.available() / 1e9:.0f} GB, {platform.system()}"
+    )
+
+
+def commit() -> str:
+    """The commit of the code, and whether what decides the results was edited since."""
+    root = Path(__file__).parents[3]
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
+        return done.stdout.strip()
+
+    try:
+        found = git("rev-parse", "--short=12", "HEAD")
+        edited = git("status", "--porcelain", "--", "src", "workflow", "Snakefile", "config.yaml")
+    except OSError:
+        found = edited = ""
+    if not found:
+        return "unknown"
+    return found + (" with local changes" if edited else "")
+
+
+def processor() -> str:
+    """The name of the processor, where the system tells it."""
+    info = Path("/proc/cpuinfo")
+    found = re.search(r"^model name\s*:\s*(.+)$", info.read_text() if info.exists() else "", re.MULTILINE)
+    return found.group(1) if found else platform.processor() or platform.machine()
