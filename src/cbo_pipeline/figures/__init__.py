@@ -229,6 +229,7 @@ def draw_readings(label: str, readings: Path, outputs: Sequence[Path]) -> None:
     """Draw a figure of the verdicts under other readings, from results/readings.json."""
     from cbo_pipeline.figures import style
     from cbo_pipeline.results import readings as reading_files
+    from cbo_pipeline.results.code import stage_digest
 
     if label not in OF_READINGS:
         raise UserError(f"{label}: not a figure of readings; known: {', '.join(OF_READINGS)}", code="no-figure")
