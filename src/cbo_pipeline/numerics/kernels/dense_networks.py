@@ -125,19 +125,20 @@ def _run(
         labels = np.ascontiguousarray(targets, np.int64)
     elif loss == _SQUARED:
         aims = np.ascontiguousarray(targets, dtype).reshape(-1, O)
-    nothing = np.empty((0, 0, 1), dtype)
+    # Arrays of one layout only: each other one would be compiled by itself.
+    flat, cube = np.empty((0, 0), dtype), np.empty((0, 0, 0), dtype)
     gradient = out is not None
     out = out if gradient else {}
     if columns is None:
         columns = ColumnLists(np.empty((0, 0), np.int64), table.index[:0], table.value[:0])
     _evaluate(
         who, *(chunks or (0, len(table.first))), margin, len(who) < _lanes(networks) // 2,
-        w, b, c, networks.get("a", nothing[:, :, 0]),
+        w, b, c, networks.get("a", flat),
         dtype.type(shape.scale), ACTIVATIONS.index(shape.activation), loss,
         table.first, table.index, table.value, table.rows, dtype.type(table.shift), labels, aims, totals,
-        nothing[:, :, 0] if kept is None else kept, np.arange(table.rows) if order is None else order,
-        nothing if values is None else values, gradient, *columns,
-        out.get("w", nothing), out.get("b", nothing[:, :, 0]), out.get("c", nothing), out.get("a", nothing[:, :, 0]),
+        flat if kept is None else kept, np.arange(table.rows) if order is None else order,
+        cube if values is None else values, gradient, *columns,
+        out.get("w", cube), out.get("b", flat), out.get("c", cube), out.get("a", flat),
     )  # fmt: skip
 
 
