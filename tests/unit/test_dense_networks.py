@@ -34,8 +34,8 @@ def images(rng, S, d=60, zeros=0.8):
     return x
 
 
-def networks(rng, N, M, d, O, dtype="float32", outer_bias=True, size=1.0):
-    shapes = {"w": (N, M, d), "b": (N, M), "c": (N, M, O)} | ({"a": (N, O)} if outer_bias else {})
+def networks(rng, N, M, d, outs, dtype="float32", outer_bias=True, size=1.0):
+    shapes = {"w": (N, M, d), "b": (N, M), "c": (N, M, outs)} | ({"a": (N, outs)} if outer_bias else {})
     return {name: (size * rng.uniform(-1, 1, shape)).astype(dtype) for name, shape in shapes.items()}
 
 
@@ -72,7 +72,9 @@ def assert_as_torch(ensemble, shape, table, targets):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shift", [0.0, -0.42], ids=["unit", "standardised"])
-@pytest.mark.parametrize(("N", "M", "S"), [(1, 20, 300), (3, 5, 97), (1, 1, 1), (4, 3, 96), (19, 20, 200), (2, 101, 9)])
+@pytest.mark.parametrize(
+    ("N", "M", "S"), [(1, 20, 300), (3, 5, 97), (1, 1, 1), (4, 3, 96), (19, 20, 200), (2, 101, 9)]
+)
 def test_risks_gradients_and_outputs_are_those_of_torch(N, M, S, shift, dtype):
     """Few networks and many, part of a chunk and several, vectors that are not full, more neurons than registers."""
     rng = np.random.default_rng(N + S)
@@ -88,9 +90,9 @@ def test_every_activation_with_every_loss(N, activation, loss):
     """Inputs without zeros, as a table has them; one output or three, with and without outer biases."""
     rng = np.random.default_rng(5)
     table = lists(table_of(rng.normal(size=(150, 7)), "float64"), np.arange(150))
-    for O, outer_bias in ((3, True), (3, False)) if loss == "cross_entropy" else ((1, True), (3, False)):
-        targets = rng.integers(0, O, 150) if loss == "cross_entropy" else rng.normal(size=(150, O))
-        ensemble = networks(rng, N, 6, 7, O, "float64", outer_bias)
+    for outs, outer_bias in ((3, True), (3, False)) if loss == "cross_entropy" else ((1, True), (3, False)):
+        targets = rng.integers(0, outs, 150) if loss == "cross_entropy" else rng.normal(size=(150, outs))
+        ensemble = networks(rng, N, 6, 7, outs, "float64", outer_bias)
         assert_as_torch(ensemble, Shape(0.7, activation, loss), table, targets)
 
 
@@ -101,12 +103,14 @@ def test_a_batch_of_blank_images_and_blank_images_among_others(N):
     x[::3] = 0
     ensemble = networks(rng, N, 4, 60, 10, "float64")
     for rows in (np.arange(130), np.arange(0, 130, 3)):
-        assert_as_torch(ensemble, Shape(0.25), lists(table_of(x, "float64", 255.0), rows), rng.integers(0, 10, len(rows)))
+        assert_as_torch(
+            ensemble, Shape(0.25), lists(table_of(x, "float64", 255.0), rows), rng.integers(0, 10, len(rows))
+        )
 
 
 @pytest.mark.parametrize("N", [1, 8])
 def test_ties_and_kinks(N):
-    """All outputs equal: the risk is log 10. All neurons at the kink of ReLU: its derivative there is zero, as torch's."""
+    """All outputs equal: the risk is log 10. At the kink of ReLU the derivative is zero, as torch's."""
     rng = np.random.default_rng(0)
     table, labels = lists(table_of(images(rng, 50), "float64", 255.0), np.arange(50)), rng.integers(0, 10, 50)
     ensemble = {name: 0 * x for name, x in networks(rng, N, 5, 60, 10, "float64").items()}
@@ -167,7 +171,13 @@ def test_the_risk_of_a_network_does_not_depend_on_its_company(loss, shift):
     targets = rng.integers(0, 10, 250) if loss == "cross_entropy" else rng.normal(size=(250, 10))
     ensemble, shape = networks(rng, 21, 20, 60, 10), Shape(0.05, loss=loss)
     wanted = risks(ensemble, shape, table, targets)
-    for rows in (np.arange(1), np.arange(3), np.arange(5), rng.permutation(21), np.array([20, 4, 4, 4, 0, 1, 2, 9, 9])):
+    for rows in (
+        np.arange(1),
+        np.arange(3),
+        np.arange(5),
+        rng.permutation(21),
+        np.array([20, 4, 4, 4, 0, 1, 2, 9, 9]),
+    ):
         some = {name: x[rows] for name, x in ensemble.items()}
         np.testing.assert_array_equal(risks(some, shape, table, targets), wanted[rows])
 
@@ -177,10 +187,14 @@ def test_the_same_bytes_each_time():
     table = lists(table_of(images(rng, 200), "float32", 255.0), np.arange(200))
     labels, ensemble = rng.integers(0, 10, 200), networks(rng, 21, 7, 60, 10)
     results = []
-    for _ in range(2):
-        shifted = {name: np.concatenate([np.zeros(k + 1, x.dtype), x.ravel()])[k + 1 :].reshape(x.shape) for k, (name, x) in enumerate(ensemble.items())}  # fmt: skip
+    for offset in (0, 1):  # numbers from the start of a memory block, or not
+        moved = {}
+        for name, x in ensemble.items():
+            memory = np.empty(x.size + offset, x.dtype)
+            moved[name] = memory[offset:].reshape(x.shape)
+            moved[name][:] = x
         out = {name: np.empty_like(x) for name, x in ensemble.items()}
-        found = risks_and_gradients(shifted, Shape(1 / 7), table, by_column(table), labels, out)
+        found = risks_and_gradients(moved, Shape(1 / 7), table, by_column(table), labels, out)
         results.append([found.tobytes(), *(x.tobytes() for x in out.values())])
     assert results[0] == results[1]
 
@@ -189,7 +203,9 @@ def spread_out(rng, N, M, d):
     """An ensemble as training makes it: around one network, each particle at its own distance."""
     centre, ensemble = networks(rng, 1, M, d, 10, size=2.0), networks(rng, N, M, d, 10)
     distance = rng.exponential(0.5, N)
-    return {k: (centre[k] + distance.reshape(-1, *[1] * (x.ndim - 1)) * x).astype("float32") for k, x in ensemble.items()}
+    return {
+        k: (centre[k] + distance.reshape(-1, *[1] * (x.ndim - 1)) * x).astype("float32") for k, x in ensemble.items()
+    }
 
 
 @pytest.mark.parametrize("alpha", [1e2, 1e3, 1e5, 1e7])

@@ -56,7 +56,7 @@ def by_torch(problem, networks, n, x, labels, gradient=True):
     """Risk and gradients of network n by torch.nn.functional and autograd, image by image the plain network."""
     one = {k: torch.as_tensor(y[n]).clone().requires_grad_() for k, y in networks.items()}
     hidden = functional.relu(functional.linear(torch.as_tensor(x).to(one["w"]), one["w"], one["b"]))
-    logits = problem.scale * (hidden @ one["c"]) + (one["a"] if "a" in one else 0)
+    logits = problem.scale * (hidden @ one["c"]) + one.get("a", 0)
     risk = functional.cross_entropy(logits, torch.as_tensor(labels))
     if gradient:
         risk.backward()

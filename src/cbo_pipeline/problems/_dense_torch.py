@@ -95,10 +95,10 @@ class Rows:
         The memory of a block is used again for the next one.
         """
         w, b, c = (networks[name] for name in "wbc")
-        (N, M, d), O = w.shape, c.shape[2]
+        (N, M, d), outs = w.shape, c.shape[2]
         columns, x = (torch.arange(d, device=w.device), self.x) if N <= FEW else self.without_zeros
         size, S = min(BLOCK, N), len(x)
-        memory = x.new_empty(size * M, x.shape[1]), x.new_empty(size, M, S), x.new_empty(size, O, S)
+        memory = x.new_empty(size * M, x.shape[1]), x.new_empty(size, M, S), x.new_empty(size, outs, S)
         for first in range(0, N, size):
             rows = slice(first, min(first + size, N))
             n = rows.stop - rows.start
@@ -113,7 +113,7 @@ class Rows:
             yield rows, _Block(columns, x, inner, hidden, outputs)
 
     def _losses(self, outputs: Tensor, loss: str, gains: bool = False):
-        """Risks in float64 and, if wanted, what they gain with every output; ``outputs`` (n, O, S) are overwritten."""
+        """Risks in float64 and, if wanted, what they gain with every output; ``outputs`` are overwritten."""
         S = outputs.shape[2]
         if loss == "squared":
             outputs -= self.targets.T

@@ -27,7 +27,9 @@ def _exponential(x):
         # exp(r) = 1 + r + r^2 (...), minimax (Cephes).
         p0, p1, p2, p3, p4, p5 = (
             np.float32(p)
-            for p in (5.0000001201e-1, 1.6666665459e-1, 4.1665795894e-2, 8.3334519073e-3, 1.3981999507e-3, 1.9875691500e-4)
+            for p in (
+                5.0000001201e-1, 1.6666665459e-1, 4.1665795894e-2, 8.3334519073e-3, 1.3981999507e-3, 1.9875691500e-4,
+            )
         )  # fmt: skip
         shift, one, zero, unit = np.int32(23), np.int32(0x3F800000), np.float32(0), np.float32(1)
 
@@ -93,7 +95,9 @@ def _logarithm(x):
             s = (m - 1.0) / (m + 1.0)
             q = s * s
             tail = c6 + q * (c7 + q * (c8 + q * (c9 + q * (c10 + q * c11))))
-            return e * ln2 + 2.0 * s * (1.0 + q * (c1 + q * (c2 + q * (c3 + q * (c4 + q * (c5 + q * tail)))))) + (x - x)
+            return (
+                e * ln2 + 2.0 * s * (1.0 + q * (c1 + q * (c2 + q * (c3 + q * (c4 + q * (c5 + q * tail)))))) + (x - x)
+            )
 
         return implementation
     return None

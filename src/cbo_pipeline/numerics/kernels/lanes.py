@@ -61,7 +61,7 @@ def choose(typingctx, condition, one, other):
 
 @intrinsic
 def transpose_in(typingctx, target, t0, stride, source, places):
-    """target[t0 + stride i + j] = source[places[j] + i] for a square of i, j: one vector each. All arrays are flat."""
+    """target[t0 + stride i + j] = source[places[j] + i] for a square of i and j, a vector each; arrays are flat."""
     signature = types.void(target, types.intp, types.intp, source, places)
 
     def codegen(context, builder, signature, args):
@@ -189,12 +189,14 @@ def add_lane_products(typingctx, out, o0, oi, oj, left, l0, li, lq, right, r0, r
             return _vector_at(builder, data, place, vector)
 
         def build(block: int) -> None:
-            I, J = (2, 5) if block else (1, 1)
-            down = [builder.mul(oi, terms.type(i)) for i in range(I)]
-            across = [builder.mul(oj, terms.type(j)) for j in range(J)]
-            places = [at(out_at, o0, d, a) for d in down for a in across]
-            left_rows = [builder.add(l0, builder.mul(li, terms.type(i))) for i in range(I)]
-            right_rows = [builder.add(r0, builder.mul(rj, terms.type(j))) for j in range(J)]
+            down, across = (2, 5) if block else (1, 1)
+            places = [
+                at(out_at, o0, builder.mul(oi, terms.type(i)), builder.mul(oj, terms.type(j)))
+                for i in range(down)
+                for j in range(across)
+            ]
+            left_rows = [builder.add(l0, builder.mul(li, terms.type(i))) for i in range(down)]
+            right_rows = [builder.add(r0, builder.mul(rj, terms.type(j))) for j in range(across)]
             with _Loop(builder, zero, terms, [builder.load(p, align=4) for p in places]) as (q, sums, step):
                 lefts = [builder.load(at(left_at, row, builder.mul(q, lq)), align=4) for row in left_rows]
                 rights = [builder.load(at(right_at, row, builder.mul(q, rq)), align=4) for row in right_rows]

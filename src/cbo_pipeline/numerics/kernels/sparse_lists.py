@@ -14,7 +14,7 @@ BLOCK = 112  # columns handled together: the weights of a few networks for them 
 
 
 class Table(NamedTuple):
-    """A table row by row: the entries of row s in the i-th block of columns are those from first[s, i] to first[s, i + 1]."""
+    """A table by rows: row s has, in the i-th block of columns, the entries from first[s, i] to first[s, i + 1]."""
 
     first: np.ndarray  # (S, blocks + 1), int64
     index: np.ndarray  # columns, uint32
@@ -24,7 +24,7 @@ class Table(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """Row r of the k-th chunk has, in the i-th block of columns, the entries from first[k, i, r] to first[k, i, r + 1].
+    """Row r of chunk k has, in the i-th block of columns, the entries from first[k, i, r] to first[k, i, r + 1].
 
     They lie in the order in which they are read: chunk, block, row, column. Rows beyond the last are empty.
     """
@@ -38,7 +38,7 @@ class Lists(NamedTuple):
 
 
 class ColumnLists(NamedTuple):
-    """The same entries by column: those of column p in the k-th chunk of rows, from first[k, p] to first[k, p + 1]."""
+    """The same entries by column: column p has, in chunk k of the rows, those from first[k, p] to first[k, p + 1]."""
 
     first: np.ndarray  # (chunks, d + 1), int64
     index: np.ndarray  # rows, counted from the first of their chunk, uint32
