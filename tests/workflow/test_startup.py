@@ -7,7 +7,7 @@ import pytest
 
 import tiny
 
-HEAVY = {"torch", "torchvision", "numba", "matplotlib", "xarray", "scipy", "h5netcdf", "h5py", "lap", "snakemake"}
+HEAVY = {"torch", "torchvision", "numba", "matplotlib", "xarray", "scipy", "netCDF4", "lap", "snakemake"}
 
 
 def loaded(folder, *arguments: str) -> set[str]:
@@ -66,8 +66,8 @@ def test_the_driver_loads_nothing_heavy(tmp_path):
     code = """
 import sys
 from cbo_pipeline import config, figures
-from cbo_pipeline.problems import _mnist_files
 from cbo_pipeline.results import code
+from cbo_pipeline.workflow import driver
 config.check_config(config.load_config())
 print(*sys.modules)
 """
