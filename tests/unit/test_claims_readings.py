@@ -91,6 +91,7 @@ def sine_keys(**keys):
         (changed(config=sine_keys(scaling="odd")), "experiments.sine.scaling", "not-an-option"),
         ({**SMALL, "together": [["plain", "odd"]]}, "together[0]", "unknown-name"),
         ({**SMALL, "together": [["plain"]]}, "together[0]", "empty"),
+        ({**changed(claims=[3]), "together": [["plain", "short"]]}, "together[0]", "empty"),
         ({**SMALL, "crossed": {"experiment": "sine", "claims": [0]}}, "crossed.claims", "unknown-name"),
         ({**SMALL, "most_seeds": 0}, "most_seeds", "wrong-type"),
         ({**SMALL, "reading": {}}, "reading", "unknown-key"),
@@ -161,7 +162,7 @@ def test_combinations_share_their_runs(plan):
     assert names["plain--fresh--short"].choices.epochs == {"sine": 100}
 
 
-def test_what_is_tried_together_is_judged_by_the_claims_of_both(plan):
+def test_what_is_tried_together_is_judged_by_the_claims_that_both_touch(plan):
     pair = next(s for s in plan.specifications if s.name == "slow--short")
     assert (pair.claims, pair.choices.epochs) == ((1,), {"sine": 100})
     owners = {str(curve): source.owner for curve, source in plan.sources(pair).items()}

@@ -47,6 +47,7 @@ def _row(claim: Claim, judgement: Judgement) -> dict[str, Any]:
         "why": claim.why,
         "value": judgement.value,
         "spread": judgement.spread,
+        "line": judgement.line,
         "verdict": judgement.verdict,
         "seeds": judgement.seeds,
         "seen": judgement.seen,

@@ -14,7 +14,8 @@ from cbo_pipeline.config import Curve
 class Judgement:
     """A verdict, the number behind it, its interval over the seeds, and the sentence that says what was seen.
 
-    ``seeds`` is the smallest number of runs behind any part of it; None where no seeds are involved.
+    ``seeds`` is the smallest number of runs behind any part of it; None where no seeds are involved. ``line`` is what
+    the number is compared with.
     """
 
     verdict: str
@@ -22,6 +23,7 @@ class Judgement:
     spread: Interval | None
     seen: str
     seeds: int | None = None
+    line: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -30,7 +32,7 @@ def judged(parts: Sequence[Part], seen: str, seeds: int | None, headline: Part |
     headline = headline or parts[0]
     said = {part.what: {"value": part.value, "interval": part.interval, "verdict": part.verdict} for part in parts}
     spread = headline.interval if seeds is not None else None
-    return Judgement(combined(parts), headline.value, spread, seen, seeds, {"parts": said, **details})
+    return Judgement(combined(parts), headline.value, spread, seen, seeds, headline.line, {"parts": said, **details})
 
 
 @dataclass(frozen=True)

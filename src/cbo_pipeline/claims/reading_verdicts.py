@@ -20,7 +20,7 @@ from cbo_pipeline.claims.rule import NOT_TESTED
 from cbo_pipeline.results import summaries as summary_files
 
 HORIZONS = {mnist.HORIZON: mnist.EXPERIMENT}  # experiments that continue another one
-KEPT = ("verdict", "value", "spread", "seeds", "seen")
+KEPT = ("verdict", "value", "spread", "line", "seeds", "seen")
 
 
 def judge_readings(plan: ReadingPlan, results: Path) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def crossed(judge: Judge) -> dict[str, Any] | None:
             {
                 "choices": {choice: taken.get(choice, values[0]) for choice, values in levels.items()},
                 "claims": {
-                    number: {key: one[key] for key in ("verdict", "value", "spread")}
+                    number: {key: one[key] for key in ("verdict", "value", "spread", "line")}
                     for number, one in judge.verdicts(specification).items()
                 },
             }

@@ -193,6 +193,8 @@ def _names(names: Any, entries: Mapping[str, Reading], key: str) -> tuple[str, .
         messages.require_known(name, entries, key, "reading")
     if not isinstance(names, list) or len(set(names)) < 2:
         raise messages.refuse(key, "two or more readings are taken together", "empty")
+    if not set.intersection(*(set(entries[name].claims) for name in names)):
+        raise messages.refuse(key, "these readings touch no claim together", "empty")
     return tuple(names)
 
 
@@ -254,7 +256,7 @@ class ReadingPlan:
             yield Specification((reading,), reading.claims)
         for names in self.readings.together:
             several = tuple(entries[name] for name in names)
-            claims = {claim for reading in several for claim in reading.claims}
+            claims = set.intersection(*(set(reading.claims) for reading in several))
             yield Specification(several, tuple(sorted(claims)))
         yield from self.crossed()
 

@@ -37,22 +37,23 @@ EVERYTHING = Interval(-np.inf, np.inf)
 
 @dataclass(frozen=True)
 class Part:
-    """One statement of a claim: its number, the interval, and the verdict on it alone."""
+    """One statement of a claim: its number, the interval, the verdict on it alone, and the line that it is about."""
 
     what: str
     value: float
     interval: Interval
     verdict: str
+    line: float | None = None
 
 
 def below(what: str, value: float, interval: Interval, line: float = 0.0) -> Part:
     """The statement that a number is below the line."""
-    return Part(what, value, interval, verdict(interval, line))
+    return Part(what, value, interval, verdict(interval, line), line)
 
 
 def above(what: str, value: float, interval: Interval, line: float = 0.0) -> Part:
     """The statement that a number is above the line."""
-    return Part(what, value, interval, verdict(Interval(-interval.high, -interval.low), -line))
+    return Part(what, value, interval, verdict(Interval(-interval.high, -interval.low), -line), line)
 
 
 def certain(what: str, is_true: bool, value: float) -> Part:

@@ -94,7 +94,7 @@ def variance_decays(evidence: Evidence) -> Judgement:
     if gibbs.steps:
         details["gibbs_kept"] = gibbs.kept / gibbs.steps
         seen += f"; with the Gibbs weights, of which the proposition says nothing, in {details['gibbs_kept']:.0%}"
-    part = Part("the bound", value, rule.Interval(value, value), within)
+    part = Part("the bound", value, rule.Interval(value, value), within, line=1.0)
     return judged([part], seen, None, **details)
 
 
@@ -175,7 +175,7 @@ def consensus_condition(evidence: Evidence) -> Judgement:
     if needed.verdict == FAILS:
         seen += ", while the particles of a finite ensemble contract one by one for larger sigma: sufficient, not"
         " needed"
-    headline = Part("consensus forms", yes, rule.Interval(yes, no), rule.combined([enough, needed]))
+    headline = Part("consensus forms", yes, rule.Interval(yes, no), rule.combined([enough, needed]), line=1.0)
     table = [{"M": c.M, "ratio": c.ratio, "formed": c.formed, "seeds": c.seeds, "verdict": c.verdict} for c in cells]
     return judged([enough, needed], seen, min(c.seeds for c in cells), headline, cells=table)
 

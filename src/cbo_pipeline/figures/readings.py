@@ -23,12 +23,12 @@ LOOKS = {
     NOT_TESTED: ("#ffffff", "–"),
 }
 BLANK = "#f7f7f7"
-LONGEST = 40  # characters of a label
+LONGEST = 46  # characters of a label
 
 
 def readings(found: Found) -> Figure:
     """Claims by readings: each cell its verdict, the base first; a frame where a reading turns the verdict."""
-    claims = list(found["claims"])
+    claims = sorted(found["claims"], key=int)
     bases = {"base, as published": "base", f"base, at most {found['most_seeds']} seeds": "compared"}
     columns = [(name, {c: {**o, "moved": False} for c, o in found[key].items()}) for name, key in bases.items()]
     columns += [(_label(row), row["claims"]) for row in found["readings"]]
@@ -69,7 +69,7 @@ def _label(row: Found) -> str:
 
 def specification_curve(found: Found) -> Figure:
     """For every claim that turns: its number under all readings, sorted; below, which choice has which value."""
-    turning = [claim for claim, text in found["robustness"].items() if text.startswith("turns")]
+    turning = [c for c in sorted(found["robustness"], key=int) if found["robustness"][c].startswith("turns")]
     panels = [_specifications(found, claim) for claim in turning]
     panels = [panel for panel in panels if len(panel[1]) > 1]
     if not panels:
@@ -83,7 +83,7 @@ def specification_curve(found: Found) -> Figure:
         squeeze=False,
     )  # fmt: skip
     for claim, (choices, points), upper, lower in zip(turning, panels, rows[::2, 0], rows[1::2, 0], strict=False):
-        _draw_numbers(upper, points, f"{claim}. {found['claims'][claim]}")
+        _draw_numbers(upper, points, f"{claim}. {found['claims'][claim]}", found["base"][claim].get("line"))
         _draw_choices(lower, choices, points, found)
         lower.sharex(upper)
     return figure
@@ -116,7 +116,7 @@ def _ends(one: Found) -> tuple[float, float]:
     return (np.nan if low is None else low, np.nan if high is None else high)
 
 
-def _draw_numbers(axes: Axes, points: Sequence[Point], title: str) -> None:
+def _draw_numbers(axes: Axes, points: Sequence[Point], title: str, line: float | None) -> None:
     for verdict, (colour, _) in LOOKS.items():
         chosen = [(x, point) for x, point in enumerate(points) if point[2] == verdict]
         if not chosen:
@@ -127,7 +127,8 @@ def _draw_numbers(axes: Axes, points: Sequence[Point], title: str) -> None:
         shade = "#888888" if verdict in (UNDECIDED, NOT_TESTED) else colour
         axes.vlines(places, np.fmin(low, values), np.fmax(high, values), color=shade, linewidth=0.6, alpha=0.6)
         axes.plot(places, values, ".", color=shade, markersize=3 if len(points) > 100 else 5, label=verdict)
-    axes.axhline(0, color=style.BLACK, linewidth=0.8, linestyle=":")
+    if line is not None:
+        axes.axhline(line, color=style.BLACK, linewidth=0.8, linestyle=":")
     axes.set(title=textwrap.fill(title, 110), ylabel="number", xlim=(-1, len(points)))
     axes.tick_params(labelbottom=False)
     axes.legend(fontsize=6, ncols=4)
@@ -135,11 +136,12 @@ def _draw_numbers(axes: Axes, points: Sequence[Point], title: str) -> None:
 
 def _draw_choices(axes: Axes, choices: Mapping[str, Sequence[str]], points: Sequence[Point], found: Found) -> None:
     """One row of marks for each value of each choice."""
-    labels, y = [], 0
+    labels, y, width = [], 0, 0.4 if len(points) > 100 else 1.2
     for k, (choice, values) in enumerate(choices.items()):
         for value in values:
             places = [x for x, point in enumerate(points) if point[3][choice] == value]
-            axes.plot(places, [y] * len(places), "|", color=(style.BLACK, style.BLUE)[k % 2], markersize=4)
+            look = {"color": (style.BLACK, style.BLUE)[k % 2], "markersize": 4, "markeredgewidth": width}
+            axes.plot(places, [y] * len(places), "|", **look)
             labels.append(textwrap.shorten(f"{found['choices'][choice]['what']}: {value}", 60, placeholder=" ..."))
             y += 1
         axes.axhline(y - 0.5, color="#cccccc", linewidth=0.5)

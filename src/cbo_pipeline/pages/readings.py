@@ -18,6 +18,7 @@ GRADES = {"as_good": "as good as ours", "possible": "possible"}
 def write_markdown(found: Found, path: Path) -> None:
     """The matrix of verdicts, what turns what, every number, and the share of each choice where all are crossed."""
     found = plain(found)
+    found["claims"] = dict(sorted(found["claims"].items(), key=lambda item: int(item[0])))
     lines = ["# The claims under other readings of the paper", "", *_introduction(found)]
     for heading, columns, table in (_matrix(found), _turns(found), _numbers(found), *_crossed(found)):
         lines += ["", f"## {heading}", "", *markdown_table(columns, table)]
