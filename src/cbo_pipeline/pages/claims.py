@@ -165,7 +165,7 @@ def _reaching(found: Mapping[str, Any]) -> tuple[Sequence[str], list[list[str]]]
     levels = next(iter(methods.values()))["epochs"]
     lines = []
     for level in levels:
-        cells = [f"{level:g}"]
+        cells = [f"{float(level):g}"]  # text, where it was read from a file
         for table in methods.values():
             epochs, seconds = table["epochs"][level], table["seconds"][level]
             known = "" if seconds is None or not np.isfinite(seconds) else f" ({number(seconds)} s)"

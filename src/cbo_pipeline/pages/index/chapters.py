@@ -15,7 +15,9 @@ RISK = r"empirical risk $\hat{R}(\theta)$"
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure: its label among the static figures, its number, the interactive chart if it has one, what to see."""
+    """A figure: its label among the static figures, its number in the paper, what to see, and the interactive chart if
+    it has one.
+    """
 
     label: str
     number: str
@@ -68,7 +70,7 @@ CHAPTERS = (
         pictures=(
             Picture(
                 "gathering",
-                "Supplement",
+                "",
                 "The ensemble gathers around the sine: each thin line is the approximation by one particle, the thick"
                 " one that by the consensus point. Move the slider, or let it play.",
                 charts.gathering,
@@ -76,7 +78,7 @@ CHAPTERS = (
             ),
             Picture(
                 "consensus_condition",
-                "Supplement",
+                "",
                 r"By how many decades the variance of the ensemble changed, run by run, against $\tilde\sigma^2/(2\lambda)$."
                 " Left of the dotted line the condition is met. Points far below zero are ensembles that agreed.",
                 charts.consensus_condition,
@@ -129,7 +131,7 @@ CHAPTERS = (
             ),
             Picture(
                 "mnist_learning_rates",
-                "Supplement",
+                "",
                 "Adam at the learning rates of the sweep, every seed. Leaps by decades at the larger rates are what the"
                 " paper calls unstable; a median would hide them.",
                 charts.mnist_rates,
@@ -137,7 +139,7 @@ CHAPTERS = (
             ),
             Picture(
                 "digits",
-                "Supplement",
+                "",
                 "The first test images, and what the network says they are as training goes on.",
                 charts.digits,
             ),
@@ -178,7 +180,7 @@ CHAPTERS = (
             ),
             Picture(
                 "multi_task_memory",
-                "Supplement",
+                "",
                 "What recycling saves: the same tasks by one shared ensemble, and by one ensemble for each.",
                 charts.memory,
             ),
@@ -208,12 +210,12 @@ CHAPTERS = (
             ),
             Picture(
                 "variance_decay",
-                "Supplement",
-                "Proposition 3 step by step: the variance without noise as a ratio to its bound. At or below the dotted"
-                " line the bound is kept. It is stated for equal weights; the Gibbs weights of the algorithm are beside"
-                " it, switched off.",
+                "",
+                r"Proposition 3 step by step: the variance without noise over its first value, every run, and the bounds"
+                r" $(1-\Delta t)^{2k}$ that follow; or their ratio, where one is the bound. The proposition is stated for"
+                " equal weights; the Gibbs weights of the algorithm are beside it, switched off.",
                 charts.variance_decay,
-                "ratio to the bound, or variance over its first value",
+                r"$\mathcal{V}(\rho^k) / \mathcal{V}(\rho^0)$",
             ),
         ),
         claims={14: Evidence((), ("checks/barycentres.json",)), 15: Evidence(("variance_decay",))},
@@ -242,7 +244,7 @@ CHAPTERS = (
             ),
             Picture(
                 "square_training",
-                "Supplement",
+                "",
                 "Risk per epoch for every width and ensemble size of Figures 8 and 9.",
                 charts.square_training,
                 r"empirical risk $\hat{R}(\mu)$",

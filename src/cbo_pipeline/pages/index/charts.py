@@ -442,7 +442,7 @@ def _png(grey: np.ndarray) -> str:
 
 def memory(content: Content) -> Chart | None:
     """What recycling saves: bytes that are kept against the number of tasks."""
-    costs = {c["method"]: c for c in content.speed.get("costs", ()) if c["experiment"] == "multi_task_memory"}
+    costs = {c["variant"]: c for c in content.speed.get("costs", ()) if c["experiment"] == "multi_task_memory"}
     kinds = {"multi_task_cbo": 0, "separate_cbo": 1}
     rows = []
     for curve in content.of("multi_task_memory"):
@@ -675,13 +675,13 @@ def variance_decay(content: Content) -> Chart | None:
     on = [
         switches.checkbox(f"on{k}", key.label, "equal" in key.label, listed=False) for k, key in enumerate(keys)
     ]
-    quantity = switches.choice("q", "Show", [1, 0], ["ratio to the bound", "variance"], 1)
+    quantity = switches.choice("q", "Show", [0, 1], ["variance and bounds", "ratio to the bound"], 0)
     start = switches.choice("t", "From", [2, 0, 1], ["all", "random ensembles", "trained ensembles"], 2)
-    log = switches.choice("y", "Values", [1, 0], ["logarithmic", "linear"], 1)
+    log = switches.value("y", f"{quantity} == 0")
     filter_ = f"datum.q == {quantity} && ({start} == 2 || datum.t == {start}) && {vega.shown(on)}"
     transform = [{"filter": filter_}, {"flatten": ["e", "v"]}]
     channels = {
-        "x": {"field": "e", "type": "quantitative", "scale": {"nice": False}, "axis": {"title": "step k without noise"}},
+        "x": {"field": "e", "type": "quantitative", "scale": {"nice": False}, "axis": {"title": "step k without noise", "tickCount": 6}},
         "y": {
             "field": "y",
             "type": "quantitative",
@@ -705,16 +705,25 @@ def variance_decay(content: Content) -> Chart | None:
             },
         },
         {
-            "data": {"name": f"{id}_bound"},
-            "transform": [{"filter": f"{quantity} == 1"}, value],
-            "mark": {"type": "rule", "strokeDash": list(DOTTED), "stroke": INK, "strokeWidth": 1.4, "aria": False},
-            "encoding": {"y": channels["y"]},
+            "data": {"name": f"{id}_bounds"},
+            "transform": [{"filter": f"datum.q == {quantity}"}, {"flatten": ["e", "v"]}, value],
+            "mark": {"type": "line", "strokeDash": list(DOTTED), "stroke": INK, "strokeWidth": 1.4, "aria": False},
+            "encoding": {**channels, "detail": {"field": "r", "type": "nominal"}},
         },
     ]  # fmt: skip
-    data = {f"{id}_runs": rows, f"{id}_bound": [{"v": 1.0}]}
-    alt = "Variance of the ensemble without noise, as a ratio to the bound of Proposition 3, against steps."
+    longest: dict[float, int] = {}
+    for curve in curves:
+        dt, steps = float(curve.settings["dt"]), int(curve.epochs[-1]) - int(curve.settings.get("quiet_from", 0))
+        longest[dt] = max(longest.get(dt, 1), steps)
+    bounds = [
+        {"q": q, "r": r, "e": list(range(last)), "v": thin.rounded((1 - dt) ** (2.0 * np.arange(last)) if q == 0 else np.ones(last), 5)}
+        for r, (dt, last) in enumerate(longest.items())
+        for q in (0, 1)
+    ]
+    data = {f"{id}_runs": rows, f"{id}_bounds": bounds}
+    alt = "Variance of the ensemble without noise and the bound of Proposition 3, against steps."
     spec = {"params": switches.params, "width": 600, "height": 280, "layer": layers}
-    keys.append(Key(None, "bound", INK, DOTTED))
+    keys.append(Key(None, "bounds", INK, DOTTED))
     return Chart(id, vega.compiled(spec, data, alt), 330, alt, "", tuple(keys), tuple(switches.options))
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from cbo_pipeline import claims
 from cbo_pipeline.claims import rule
 from cbo_pipeline.figures import FIGURES
+from cbo_pipeline.pages.claims import speed_tables
 from cbo_pipeline.pages.index import axis, maths
 from cbo_pipeline.pages.index.chapters import CHAPTERS, Chapter, Evidence, Picture
 from cbo_pipeline.claims.rule import VERDICTS
@@ -301,10 +302,11 @@ def _picture(picture: Picture, content: Content, links: Links, charts: list[Char
         links.to(path, suffix[1:].upper()) for suffix in (".pdf", ".png") if (path := content.figure(picture.label, suffix))
     ]
     known = FIGURES.get(picture.label)
-    remake = f"<code>snakemake --cores all {known.number}</code>" if known else ""
+    remake = f"<code>snakemake --cores all {known.number}</code>" if known and known.number else ""
     further = " · ".join(part for part in (*files, remake) if part)
+    number = picture.number or (f"Figure {known.number.upper()}" if known and known.number else "Ours")
     caption = (
-        f"<figcaption><b>{html.escape(picture.number)}.</b> {maths.words(picture.caption)}"
+        f"<figcaption><b>{html.escape(number)}.</b> {maths.words(picture.caption)}"
         f'{f" <span class=further>{further}</span>" if further else ""}</figcaption>'
     )
     if chart is None:
@@ -466,23 +468,17 @@ def _readings(content: Content) -> str:
 
 
 def _costs(content: Content) -> str:
-    """What an iteration of each method costs, as measured where these results were made."""
-    costs = content.speed.get("costs", ())
-    if not costs:
+    """What each method costs, as measured where these results were made."""
+    if not content.speed:
         return ""
-    head = ("method", "M", "N", "ms per iteration", "s per epoch", "MB kept", "MB at the peak")
-    rows = [
-        [
-            f"{cost['experiment']}/{cost['method']}", str(cost["M"]), str(cost["N"]),
-            f"{1e3 * cost['seconds_per_iteration']:.3g}", f"{cost['seconds_per_epoch']:.3g}",
-            f"{cost['state_bytes'] / 1e6:.3g}", f"{cost['peak_bytes'] / 1e6:.3g}",
-        ]
-        for cost in costs
-    ]  # fmt: skip
+    tables = "".join(
+        f'<details class="numbers"><summary>{html.escape(heading)}</summary>{table_of(columns, lines)}</details>'
+        for heading, columns, lines in speed_tables(content.speed)
+    )
     return (
-        '<section class="chapter" id="costs"><h2>What it costs</h2><p>Measured on the machine that made these results, one'
-        " thread each. These are the only numbers here that differ from machine to machine.</p>"
-        f"<details class='numbers'><summary>All measured costs</summary>{table_of(head, rows)}</details></section>"
+        '<section class="chapter" id="costs" aria-labelledby="costs-title"><h2 id="costs-title">What it costs</h2>'
+        "<p>Measured on the machine that made these results, with one thread. These are the only numbers here that differ"
+        f" from machine to machine.</p>{tables}</section>"
     )
 
 
@@ -498,7 +494,8 @@ def _gallery(links: Links) -> str:
     if not rows:
         return ""
     return (
-        '<section class="chapter" id="figures"><h2>All figures as files</h2>'
+        '<section class="chapter" id="figures" aria-labelledby="figures-title">'
+        '<h2 id="figures-title">All figures as files</h2>'
         f'<ul class="gallery">{"".join(rows)}</ul></section>'
     )
 

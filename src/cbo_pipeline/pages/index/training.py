@@ -76,8 +76,9 @@ def chart(
     last_shown = switches.number("to", "to", last, 0, last)
     zoom = switches.name("zoom")
     unlog = (lambda k: f"({xlog} ? pow(10, {zoom}.x[{k}]) : {zoom}.x[{k}])") if xlog else (lambda k: f"{zoom}.x[{k}]")
-    low = switches.value("low", f"{zoom}.x ? {unlog(0)} : {first_shown}")
-    high = switches.value("high", f"{zoom}.x ? {unlog(1)} : max({last_shown}, {first_shown} + 1)")
+    # Inputs give text. An empty or reversed range shows one epoch rather than nothing.
+    low = switches.value("low", f"{zoom}.x ? {unlog(0)} : toNumber({first_shown})")
+    high = switches.value("high", f"{zoom}.x ? {unlog(1)} : max(toNumber({last_shown}), toNumber({first_shown}) + 1)")
     start = switches.value("start", f"{xlog} ? log(max({low}, 1)) / LN10 : {low}" if xlog else low)
     end = switches.value("end", f"{xlog} ? log({high}) / LN10 : {high}" if xlog else high)
 

@@ -6,7 +6,8 @@ print without being drawn again.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -120,9 +121,23 @@ def compiled(spec: Mapping[str, Any], data: Mapping[str, Iterable[Mapping[str, A
     for source in result["data"]:
         if source["name"] in data:
             source["values"] = list(data[source["name"]])
+    for marks in _groups(result):
+        for mark in marks:
+            tooltip = mark.get("encode", {}).get("update", {}).get("tooltip", {})
+            if mark.get("name", "").endswith("_voronoi") and "signal" in tooltip:
+                # Cells around marks carry the mark, which carries the datum. Vega-Lite 6.4 forgets that for text.
+                tooltip["signal"] = re.sub(r"(?<!datum\.)\bdatum\[", "datum.datum[", tooltip["signal"])
     missing = set(data) - {source["name"] for source in result["data"]}
     assert not missing, f"no chart uses the data {missing}"
     return result
+
+
+def _groups(spec: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
+    """The lists of marks of a specification and of all groups in it."""
+    marks = spec.get("marks", [])
+    yield marks
+    for mark in marks:
+        yield from _groups(mark)
 
 
 def playing(spec: dict[str, Any], frame: str, play: str, frames: int, milliseconds: int = 700) -> dict[str, Any]:
