@@ -1,5 +1,6 @@
-"""Commands that make pages: ``record`` and ``publish``."""
+"""Commands that make pages: ``record``, ``page``, ``redraw``, ``compare``, ``publish``."""
 
+import sys
 from pathlib import Path
 
 from cbo_pipeline.cli.commands.options import add_command, add_output
@@ -12,12 +13,56 @@ def declare(commands) -> None:
     command = add_command(commands, "record", "write versions and config as a page of the report", _record)
     command.add_argument("--settings", required=True, metavar="JSON", help="the whole config")
     add_output(command, "HTML")
+    command = add_command(commands, "page", "write the one page: the paper with the answers filled in", _page)
+    _add_results(command)
+    command.add_argument("--readings", type=Path, metavar="FILE", help="readings.json (default: that of the results)")
+    add_output(command, "HTML")
+    what = "draw all figures, judge all claims and write the page from published summaries, without training"
+    command = add_command(commands, "redraw", what, _redraw)
+    command.add_argument("published", type=Path, help="a folder that `publish` made, such as docs/reproduction")
+    command.add_argument("--output", required=True, type=Path, metavar="DIR", help="the folder to fill")
+    what = "compare two folders of results: every curve, figure and verdict"
+    command = add_command(commands, "compare", what, _compare)
+    command.add_argument("one", type=Path, help="a folder of results, such as results")
+    command.add_argument("other", type=Path, help="another one, such as docs/reproduction")
+    command.add_argument("--json", type=Path, metavar="FILE", help="write the table as data")
     command = add_command(
         commands, "publish", "gather figures, verdicts, summaries and costs in one folder", _publish
     )
-    command.add_argument("--results", type=Path, default=Path("results"), help="folder of results (default: results)")
+    _add_results(command)
     command.add_argument("--output", required=True, type=Path, help="folder to fill; what it holds is replaced")
     command.add_argument("--readme", type=Path, metavar="FILE", help="page whose part on the results is made anew")
+
+
+def _add_results(command) -> None:
+    command.add_argument("--results", type=Path, default=Path("results"), help="folder of results (default: results)")
+
+
+def _page(options) -> int:
+    from cbo_pipeline.pages import index
+
+    size = index.write(options.results, options.output, options.readings)
+    print(f"{options.output}: {size / 1e6:.1f} MB", file=sys.stderr)
+    return 0
+
+
+def _redraw(options) -> int:
+    from cbo_pipeline.pages import redraw
+
+    for line in redraw.redraw(options.published, options.output):
+        print(line, file=sys.stderr)
+    return 0
+
+
+def _compare(options) -> int:
+    from cbo_pipeline.pages import compare
+    from cbo_pipeline.pages.claims import write_json
+
+    rows = compare.compare(options.one, options.other)
+    print("\n".join(compare.lines(rows)))
+    if options.json:
+        write_json(compare.as_json(rows, options.one, options.other), options.json)
+    return compare.exit_code(rows)
 
 
 def _record(options) -> int:

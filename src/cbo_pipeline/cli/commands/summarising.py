@@ -1,4 +1,4 @@
-"""Stages of the workflow from runs to figures: ``summarise``, ``join``, ``figure``."""
+"""Stages of the workflow from runs to figures: ``summarise``, ``join``, ``figure``, ``animate``."""
 
 from pathlib import Path
 
@@ -30,7 +30,13 @@ def declare(commands) -> None:
     command.add_argument(
         "--costs", nargs="*", default=[], type=Path, help="costs of these curves, where it shows them"
     )
+    command.add_argument(
+        "--readings", type=Path, metavar="FILE", help="readings.json, for the figures of the readings"
+    )
     command.add_argument("--output", required=True, nargs="+", type=Path, help="files to write (.pdf, .png)")
+    command = add_command(commands, "animate", "draw the film of the ensemble that gathers around the sine", _animate)
+    command.add_argument("summary", type=Path, help="the summary of the experiment gathering")
+    add_output(command, "GIF")
 
 
 def _summarise(options) -> int:
@@ -55,5 +61,17 @@ def _join(options) -> int:
 def _figure(options) -> int:
     from cbo_pipeline import figures
 
-    figures.draw(options.label, options.summaries, options.output, options.costs)
+    if options.readings:
+        figures.draw_readings(options.label, options.readings, options.output)
+    else:
+        figures.draw(options.label, options.summaries, options.output, options.costs)
+    return 0
+
+
+def _animate(options) -> int:
+    from cbo_pipeline.figures import animation
+    from cbo_pipeline.results import summaries
+
+    data = summaries.read(options.summary)
+    animation.gathering({data.attrs["experiment"]: data}, options.output)
     return 0
