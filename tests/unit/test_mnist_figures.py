@@ -70,7 +70,7 @@ def test_every_learning_rate_has_a_panel_with_every_seed(summaries, drawn):
 
 @pytest.mark.parametrize("label", ["comparison_cbo_adam", "mnist_learning_rates", "mnist_accuracy"])
 def test_the_same_figure_gives_the_same_bytes(summaries, tmp_path, label):
-    needed = [m for need in figures.FIGURES[label].needs for m in need.methods]
+    needed = [m for need in figures.FIGURES[label].needs for m in need.variants]
     for name in ("one.png", "two.png"):
         figures.draw(label, [summaries[m] for m in needed], [tmp_path / name])
     assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()

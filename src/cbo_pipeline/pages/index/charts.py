@@ -12,8 +12,23 @@ import numpy as np
 from cbo_pipeline.pages.index import thin, training, vega
 from cbo_pipeline.pages.index.content import Content, Curve
 from cbo_pipeline.pages.index.training import Line, Quantity
-from cbo_pipeline.pages.index.vega import BLUE, DASHED, DOTTED, GREEN, INK, LONG, ORANGE, PURPLE, RED, SKY, SOLID
-from cbo_pipeline.pages.index.vega import DASH_DOT, Chart, Key, Switches
+from cbo_pipeline.pages.index.vega import (
+    BLUE,
+    DASH_DOT,
+    DASHED,
+    DOTTED,
+    GREEN,
+    INK,
+    LONG,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    SOLID,
+    Chart,
+    Key,
+    Switches,
+)
 
 RISK = Quantity("risk", "risk")
 VARIANCE = Quantity("variance", "variance")

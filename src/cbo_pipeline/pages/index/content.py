@@ -20,7 +20,6 @@ from cbo_pipeline.pages import provenance
 from cbo_pipeline.results import summaries
 
 
-
 @dataclass(frozen=True)
 class Claim:
     """A row of claims.json. What older or smaller results do not tell is None."""

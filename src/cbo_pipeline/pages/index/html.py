@@ -15,11 +15,11 @@ from typing import Any
 
 from cbo_pipeline import claims
 from cbo_pipeline.claims import rule
+from cbo_pipeline.claims.rule import VERDICTS
 from cbo_pipeline.figures import FIGURES
 from cbo_pipeline.pages.claims import speed_tables
 from cbo_pipeline.pages.index import axis, maths
 from cbo_pipeline.pages.index.chapters import CHAPTERS, Chapter, Evidence, Picture
-from cbo_pipeline.claims.rule import VERDICTS
 from cbo_pipeline.pages.index.content import Claim, Content, Curve
 from cbo_pipeline.pages.index.vega import Chart, Key
 from cbo_pipeline.results.job_times import span
