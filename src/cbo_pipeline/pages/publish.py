@@ -16,6 +16,7 @@ import numpy as np
 import xarray as xr
 
 from cbo_pipeline import figures
+from cbo_pipeline.claims.files import read_verdicts
 from cbo_pipeline.config import Run, load_config, memory, resolve, runs
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.files import whole_file
@@ -47,7 +48,7 @@ def publish(results: Path, output: Path, readme: Path | None = None) -> list[Pat
         raise UserError(
             f"{results}: holds no {'summary' if jobs else 'benchmarks'}; make everything first (make paper)"
         )
-    claims = json.loads((results / "claims.json").read_text(encoding="utf-8"))
+    claims = read_verdicts(results / "claims.json")
     drawn = sorted(
         (f for f in figures.FIGURES.values() if (results / "figures" / f"{f.label}.png").is_file()), key=_order
     )

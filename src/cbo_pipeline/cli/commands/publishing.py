@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from cbo_pipeline.cli.commands.options import add_command, add_output
+from cbo_pipeline.cli import streams
+from cbo_pipeline.cli.commands.options import add_command, add_output, check_output
 from cbo_pipeline.errors import ConfigError
 
 PURPOSE = "pages"
@@ -30,6 +31,7 @@ def _record(options) -> int:
         config = json.loads(options.settings)
     except ValueError:
         raise ConfigError("--settings: not valid JSON") from None
+    check_output(options, "settings")
     settings.write_record(config, versions(), options.output)
     return 0
 
@@ -39,7 +41,7 @@ def _publish(options) -> int:
 
     made = publish.publish(options.results, options.output, options.readme)
     size = sum(path.stat().st_size for path in made) / 1e6
-    print(
+    streams.tell(
         f"{len(made)} files, {size:.1f} MB, in {options.output}" + (f"; {options.readme}" if options.readme else "")
     )
     return 0

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from cbo_pipeline.cli.commands.options import add_command, add_output
+from cbo_pipeline.cli import outputs
+from cbo_pipeline.cli.commands.options import add_command, add_force, add_output, check_output
 from cbo_pipeline.errors import UserError
 
 PURPOSE = "stages of the workflow"
@@ -30,7 +31,15 @@ def declare(commands) -> None:
     command.add_argument(
         "--costs", nargs="*", default=[], type=Path, help="costs of these curves, where it shows them"
     )
-    command.add_argument("--output", required=True, nargs="+", type=Path, help="files to write (.pdf, .png)")
+    command.add_argument(
+        "--output",
+        required=True,
+        nargs="+",
+        type=outputs.file_name,
+        metavar="FILE",
+        help="files to write (.pdf, .png, .svg)",
+    )
+    add_force(command)
 
 
 def _summarise(options) -> int:
@@ -41,6 +50,7 @@ def _summarise(options) -> int:
     if bool(options.runs) == (None not in by_seed) or (options.runs and any(by_seed)):
         raise UserError("summarise: name the runs, or give --seeds, --folder and --sizes", code="which-runs")
     paths = options.runs or [options.folder / f"{options.sizes}_seed{s}.nc" for s in seeds_of(options.seeds)]
+    check_output(options, "summary", paths)
     netcdf.write(summaries.summarise_curve(paths), options.output)
     return 0
 
@@ -48,12 +58,19 @@ def _summarise(options) -> int:
 def _join(options) -> int:
     from cbo_pipeline.results import netcdf, summaries
 
-    netcdf.write(summaries.join([summaries.read(path) for path in options.summaries]), options.output)
+    check_output(options, "summary", options.summaries)
+    found = [summaries.read(path) for path in options.summaries]
+    summaries.refuse_mixture(options.summaries, found)
+    netcdf.write(summaries.join(found), options.output)
     return 0
 
 
 def _figure(options) -> int:
     from cbo_pipeline import figures
 
+    figures.find(options.label)
+    figures.check_formats(options.output)
+    written = [outputs.Output("--output", path, "figure") for path in options.output]
+    outputs.check(written, [*options.summaries, *options.costs], options.force)
     figures.draw(options.label, options.summaries, options.output, options.costs)
     return 0
