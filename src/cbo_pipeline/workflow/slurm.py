@@ -89,8 +89,11 @@ def end_on_sigterm() -> None:
     of jobs, up to three minutes; after some seconds that is cut short.
     """
 
+    def give_up_waiting(number, frame):
+        raise SystemExit(128 + signal.SIGTERM)
+
     def end(number, frame):
-        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.signal(signal.SIGALRM, give_up_waiting)
         signal.alarm(END_SECONDS)
         raise KeyboardInterrupt
 
