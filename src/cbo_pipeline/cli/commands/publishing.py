@@ -17,7 +17,9 @@ def declare(commands) -> None:
         commands, "publish", "gather figures, verdicts, summaries and costs in one folder", _publish
     )
     command.add_argument("--results", type=Path, default=Path("results"), help="folder of results (default: results)")
-    command.add_argument("--output", required=True, type=Path, help="folder to fill; what it holds is replaced")
+    command.add_argument(
+        "--output", required=True, type=Path, help="folder to fill; what was published there before is replaced"
+    )
     command.add_argument("--readme", type=Path, metavar="FILE", help="page whose part on the results is made anew")
 
 
@@ -29,8 +31,9 @@ def _record(options) -> int:
 
     try:
         config = json.loads(options.settings)
-    except ValueError:
-        raise ConfigError("--settings: not valid JSON") from None
+    except (ValueError, RecursionError):
+        words = "--settings: not valid JSON; the workflow gives the whole config"
+        raise ConfigError(words, code="not-json", key="--settings") from None
     check_output(options, "settings")
     settings.write_record(config, versions(), options.output)
     return 0

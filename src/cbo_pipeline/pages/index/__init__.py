@@ -1,9 +1,9 @@
 """``index.html``: the paper with the answers filled in, one file that opens without a network.
 
-    content    what is read from a folder of results
-    chapters   what the page says, in the paper's order
-    charts, training, vega, axis    the figures, as Vega-Lite
-    maths, html    formulas and the page itself
+content    what is read from a folder of results
+chapters   what the page says, in the paper's order
+charts, training, vega, axis    the figures, as Vega-Lite
+maths, html    formulas and the page itself
 """
 
 from pathlib import Path
