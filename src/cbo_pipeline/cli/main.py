@@ -20,7 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     streams.prepare()
     warnings.showwarning = _show_warning
     try:
-        return run(arguments)
+        return _flushed(run, arguments)
     except UserError as error:
         streams.say(f"cbo-pipeline: {error}")
         return REFUSED
@@ -32,6 +32,16 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
     except Exception as error:
         return _report_bug(error)
+
+
+def _flushed(function, *arguments) -> int:
+    """The exit code of a command whose output has arrived, also if it ends itself, as --help does."""
+    try:
+        code = function(*arguments)
+    except SystemExit as stopped:
+        code = stopped.code if isinstance(stopped.code, int) else 0
+    streams.tell("", end="")
+    return code
 
 
 def run(arguments: list[str] | None = None) -> int:
