@@ -51,6 +51,7 @@ def check(outputs: Iterable[Output | None], inputs: Iterable[Path] = (), force: 
         files.refuse_irregular(output.path)
         if not force:
             _refuse_foreign(output)
+    for output in outputs:
         files.check_writable(output.path)
 
 

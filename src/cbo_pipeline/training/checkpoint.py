@@ -16,6 +16,7 @@ import contextlib
 import glob
 import itertools
 import json
+import os
 import signal
 import sys
 import time
@@ -108,8 +109,9 @@ def remove(run: Run, path: Path) -> None:
 
 def refuse_output(path: Path, output: Path) -> None:
     """Refuse a checkpoint that is the output as well."""
-    if path.resolve() == output.resolve():
-        raise ConfigError(f"--checkpoint: {path} is the output itself; name another file")
+    if os.path.realpath(path) == os.path.realpath(output):
+        words = f"--checkpoint: {path} is the output itself; name another file"
+        raise ConfigError(words, code="is-output", key="--checkpoint", file=str(path))
 
 
 def _looks_like_a_checkpoint(path: Path) -> bool:

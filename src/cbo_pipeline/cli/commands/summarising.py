@@ -69,8 +69,8 @@ def _figure(options) -> int:
     from cbo_pipeline import figures
 
     figures.find(options.label)
-    figures.check_formats(options.output)
     written = [outputs.Output("--output", path, "figure") for path in options.output]
     outputs.check(written, [*options.summaries, *options.costs], options.force)
+    figures.check_formats(options.output)
     figures.draw(options.label, options.summaries, options.output, options.costs)
     return 0
