@@ -13,6 +13,8 @@ include: "workflow/rules/cost.smk"
 include: "workflow/rules/summarise.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/claims.smk"
+include: "workflow/rules/readings.smk"
+include: "workflow/rules/pages.smk"
 
 
 report: "workflow/report/workflow.rst"

@@ -448,6 +448,14 @@ def test_proposition_2(changes, expected):
     assert verdict(14, Evidence(checks={"barycentres": {**CHECK, **changes}}))["verdict"] == expected
 
 
+def test_what_pot_says_of_proposition_2_is_told():
+    trained = {"another_start_better": 2, "ensembles": 8, "M": 200, "starts": 10}
+    asked = {"judged_by_pot": 128, "cost_difference": 3e-13, "pot_better": 0, "trained": trained}
+    seen = verdict(14, Evidence(checks={"barycentres": {**CHECK, **asked}}))["seen"]
+    assert "POT, asked about 128 ensembles, finds the same transport costs to 3e-13" in seen
+    assert "in 2 of 8 ensembles of the square at M = 200 another of 10 starts is better" in seen
+
+
 def test_the_check_of_proposition_2_finds_what_linear_programming_finds():
     """Two particles: an optimal coupling is a permutation (Birkhoff), so more atoms never help. Three: they may."""
     rng = np.random.default_rng(5)

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from cbo_pipeline.config import resolve, runs
 from cbo_pipeline.config.schema import project_file
 from cbo_pipeline.errors import ConfigError
 from cbo_pipeline.results import contract, netcdf
+from cbo_pipeline.workflow import readings as workflow_readings
 from synthetic import curve, settling
 
 SMALL = {
@@ -151,6 +153,15 @@ def test_settings_differ_from_the_base_s_in_the_keys_of_the_reading_alone(plan):
             assert differing == {keys[reading] for reading in owner.split("--")}
 
 
+def test_experiments_that_a_config_leaves_out_are_left_out_of_its_readings(tmp_path):
+    overlay = tmp_path / "square.yaml"
+    overlay.write_text("only_experiments: [square]")
+    content = json.loads(json.dumps(SMALL))
+    content["readings"]["fresh"]["claims"] = [1, 10]
+    small = ReadingPlan.of([overlay], written(tmp_path, content))
+    assert {source.curve.experiment for sources in small.trained().values() for source in sources} == {"square"}
+
+
 def test_combinations_share_their_runs(plan):
     crossed = plan.crossed()
     assert len(crossed) == 8  # two values of three choices
@@ -178,6 +189,20 @@ def test_a_shorter_horizon_asks_for_no_more_than_its_own_scale(plan):
     )
     wanted = plan.wanted(readings.Specification((grid,), (10,)))["square", "ot_cbo"]
     assert (wanted.M, wanted.N, wanted.widths) == (6, 7, 2)
+
+
+def test_the_jobs_of_the_readings(plan):
+    """What the rules ask: settings, seeds, files and time of a run of a reading."""
+    jobs = workflow_readings.Readings([])
+    jobs._plan = plan
+    curve = SimpleNamespace(reading="slow", experiment="sine", variant="adam", M="100", N="1")
+    run = json.loads(jobs.settings(SimpleNamespace(**vars(curve), seed="3")))
+    assert (run["name"]["seed"], run["settings"]["dt"]) == (3, 0.01)
+    assert jobs.seeds_of(curve) == "0-4"
+    assert jobs.runs_of(curve)[0] == "results/readings/slow/runs/sine/adam/M100_N1_seed0.nc"
+    assert (jobs.data_of(curve), jobs.minutes(curve)) == ([], 60)
+    assert jobs.megabytes(curve, 2) == 2 * jobs.megabytes(curve, 1)
+    assert "results/readings/slow/summary/sine/adam_M100_N1.nc" in jobs.summaries(curve)
 
 
 # The project's own file -------------------------------------------------------------------------------------------

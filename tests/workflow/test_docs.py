@@ -138,14 +138,16 @@ def paper_map() -> str:
     return text.split("## From the paper to the code")[1].split("\n## ")[0]
 
 
-def test_the_map_from_the_paper_to_the_code_names_what_exists():
+def test_the_map_from_the_paper_to_the_code_names_what_exists(monkeypatch):
     import importlib
+
+    monkeypatch.syspath_prepend(ROOT / "tests" / "unit")
 
     named = re.findall(r"`([\w/]+)\.py(?:: ([\w.]+))?`", paper_map())
     assert len(named) > 40
     for path, name in named:
-        module = "" if path.startswith("test_") else "cbo_pipeline."
-        thing = importlib.import_module(module + path.replace("/", ".").removesuffix(".__init__"))
+        module = path.removeprefix("unit/") if path.startswith("unit/") else f"cbo_pipeline.{path.replace('/', '.')}"
+        thing = importlib.import_module(module.removesuffix(".__init__"))
         for part in name.split(".") if name else ():
             thing = getattr(thing, part)
 

@@ -20,6 +20,28 @@ rule check_barycentres:
         "python -m cbo_pipeline check-barycentres --output {output:q} 2> {log:q}"
 
 
+rule check_rule:
+    """Check the rule of evidence on synthetic evidence: how often does it err?"""
+    output:
+        "results/checks/rule_errors.json",
+    log:
+        "results/logs/checks/rule_errors.log",
+    benchmark:
+        "results/benchmarks/checks/rule_errors.tsv"
+    conda:
+        ENV
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=30,
+    params:
+        code=code.check_digest("rule_errors"),
+    message:
+        "check the rule of evidence"
+    shell:
+        "python -m cbo_pipeline check-rule --output {output:q} 2> {log:q}"
+
+
 rule record_settings:
     """Write the versions and the whole config as a page of the report."""
     output:
@@ -53,7 +75,7 @@ rule judge_claims:
     input:
         summaries=PLAN.summaries(),
         costs=PLAN.costs_of_claims(),
-        checks="results/checks/barycentres.json",
+        checks=plan.CHECKS,
     output:
         json="results/claims.json",
         markdown="results/claims.md",
@@ -76,8 +98,10 @@ rule judge_claims:
         runtime=10,
     params:
         code=code.stage_digest("claims", "pages.claims", "claims.files", "claims.speed"),
+        readings=FOUND["option"],
+        readings_digest=FOUND["digest"],
     message:
         "judge the claims of the paper"
     shell:
         "python -m cbo_pipeline claims {input.summaries:q} {input.costs:q} {input.checks:q} --json {output.json:q}"
-        " --markdown {output.markdown:q} --html {output.html:q} --speed {output.speed:q} 2> {log:q}"
+        " --markdown {output.markdown:q} --html {output.html:q} --speed {output.speed:q} {params.readings} 2> {log:q}"

@@ -1,6 +1,7 @@
 """What the rules share: the checked config, the plan made of it, and how jobs find the package."""
 
 import json
+import shlex
 import sys
 import warnings
 
@@ -9,9 +10,10 @@ from snakemake.logging import logger
 # The checkout's own package, installed or not: the driver must agree with the jobs on what a run is.
 sys.path.insert(0, f"{workflow.basedir}/src")
 
+from cbo_pipeline import figures
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.results import code
-from cbo_pipeline.workflow import driver, plan
+from cbo_pipeline.workflow import driver, plan, readings
 
 ENV = f"{workflow.basedir}/envs/cbo.yaml"
 
@@ -26,6 +28,8 @@ except UserError as error:
     raise SystemExit(f"cbo-pipeline: {error}") from None
 for warning in CAUGHT:
     logger.warning(str(warning.message))
+READINGS = readings.Readings(workflow.overwrite_configfiles, PLAN.adopted)
+FOUND = readings.found()
 
 
 wildcard_constraints:

@@ -237,6 +237,7 @@ class ReadingPlan:
         self._known_curves: dict[str, dict[Curve, tuple[Run, tuple[int, ...]]]] = {}
         self._sources: dict[tuple, dict[Curve, Source]] = {}
         self.base = Specification((), tuple(claim.id for claim in CLAIMS))
+        self.experiments = set(self.config(self.base)["experiments"])
         self._assign(self.base)
         for specification in self.specifications:
             self._assign(specification)
@@ -244,10 +245,13 @@ class ReadingPlan:
             self._refuse_if_nothing_changes(specification)
 
     @classmethod
-    def of(cls, overlays: Iterable[str | Path] = (), readings: str | Path | None = None) -> "ReadingPlan":
-        """The plan of config.yaml with these files laid over it."""
+    def of(
+        cls, overlays: Iterable[str | Path] = (), readings: str | Path | None = None, changes: dict | None = None
+    ) -> "ReadingPlan":
+        """The plan of config.yaml with these files, and then these changes, laid over it."""
         paths = [project_file("config.yaml"), *map(Path, overlays)]
-        return cls(load(readings), [_content(path) for path in paths])
+        contents = [_content(path) for path in paths]
+        return cls(load(readings), [*contents, (changes, Path())] if changes else contents)
 
     def _specifications(self) -> Iterator[Specification]:
         """One reading at a time, those that are tried together, and all combinations that are crossed."""
@@ -338,12 +342,16 @@ class ReadingPlan:
             self._known_curves[key] = {
                 curve: (_resolved(config, curve, specification.name), tuple(sorted(own)[: self.readings.most_seeds]))
                 for curve, own in seeds.items()
-                if _looked_at(curve, self.base.claims, specification.choices.adam, specification.choices.hybrid)
+                if curve.experiment in self.experiments
+                and _looked_at(curve, self.base.claims, specification.choices.adam, specification.choices.hybrid)
             }
         return self._known_curves[key]
 
     def _refuse_if_nothing_changes(self, specification: Specification) -> None:
         base = self.sources(self.base)
+        given = specification.overlay().get("experiments", {})
+        if given and not self.experiments & set(given):
+            return  # the config leaves out all that it changes
         moved = any(base.get(curve) != source for curve, source in self.sources(specification).items())
         if not moved and specification.choices == Choices():
             words = f"changes nothing that claims {', '.join(map(str, specification.claims))} look at"

@@ -44,8 +44,17 @@ def weighted_average_under_permutations(evidence: Evidence) -> Judgement:
     )
     if "starts_is_best" in check:
         seen += f", the best of several starts in {check['starts_is_best']:.0%}"
-    if "pot_difference" in check:
-        seen += f"; POT's free-support barycentre finds the same objective to {check['pot_difference']:.1g}"
+    if "judged_by_pot" in check:
+        seen += (
+            f"; POT, asked about {check['judged_by_pot']} ensembles, finds the same transport costs to"
+            f" {check['cost_difference']:.1g}, and from the same start a better barycentre in {check['pot_better']}"
+        )
+    trained = check.get("trained")
+    if trained:
+        seen += (
+            f"; in {trained['another_start_better']} of {trained['ensembles']} ensembles of the square at M ="
+            f" {trained['M']} another of {trained['starts']} starts is better"
+        )
     if better:
         seen += (
             f"; but a measure of more than M atoms can be better still, by {check['example_gain']:.1%} in an example"

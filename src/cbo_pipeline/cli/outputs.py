@@ -55,6 +55,29 @@ def check(outputs: Iterable[Output | None], inputs: Iterable[Path] = (), force: 
         files.check_writable(output.path)
 
 
+def check_folder(option: str, folder: Path, marked_by: str, inputs: Iterable[Path] = ()) -> None:
+    """Refuse a folder to fill unless it is new, empty, or was filled by the same command before."""
+    place = os.path.realpath(folder)
+    for path in map(os.path.realpath, inputs):
+        if place == path or place.startswith(f"{path}{os.sep}") or path.startswith(f"{place}{os.sep}"):
+            words = f"{folder}: lies in an input of the same command, or holds it; name another folder"
+            raise FileRefused(words, code="is-input", key=option, file=str(folder))
+    if not folder.is_dir():
+        if folder.exists() or folder.is_symlink():
+            words = f"{folder}: a file, where a folder is to be filled; name another"
+            raise FileRefused(words, code="not-a-folder", key=option, file=str(folder))
+        files.check_writable(folder / marked_by)
+    elif any(folder.iterdir()) and not (folder / marked_by).is_file():
+        words = f"{folder}: there already, and filled by something else; name a new folder"
+        raise FileRefused(words, code="foreign", key=option, file=str(folder))
+
+
+def mark_folder(folder: Path, name: str) -> None:
+    """Let a folder be known as one that this command may fill again."""
+    with files.whole_file(folder / name) as partial:
+        partial.write_text(f"{files.mark('folder')}\n", encoding="utf-8")
+
+
 def tell_what_is_replaced(path: Path, settings: str) -> None:
     """A remark if the file is of a run with other settings: a second attempt often forgets to change the name."""
     from cbo_pipeline.results import kinds

@@ -210,6 +210,8 @@ def draw(label: str, summaries: Sequence[Path], outputs: Sequence[Path], costs: 
     from cbo_pipeline.results import summaries as summary_files
 
     figure = find(label)
+    if label in OF_READINGS:
+        raise UserError(f"{label}: shows results/readings.json; name it with --readings", code="no-readings")
     by_experiment: dict[str, dict] = {}
     for path in summaries:
         data = summary_files.read(path)

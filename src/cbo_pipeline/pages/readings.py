@@ -105,7 +105,7 @@ def _crossed(found: Found) -> Iterable[tuple[str, Sequence[str], list[list[str]]
 
 
 def _share(shares: Found | None, choice: str) -> str:
-    return "–" if shares is None else f"{shares['shares'][choice]:.0%}"
+    return "–" if shares is None else f"{max(0.0, shares['shares'][choice]):.0%}"
 
 
 def _over_combinations(rows: Sequence[Found], claim: str) -> list[str]:

@@ -16,7 +16,9 @@ from cbo_pipeline.figures import Figure, Need
 from cbo_pipeline.results import code, ledger
 
 MNIST_FILE = "results/data/mnist.md5"
+CHECKS = ("results/checks/barycentres.json", "results/checks/rule_errors.json")
 PAGES = (
+    "results/index.html",
     "results/claims.json",
     "results/claims.md",
     "results/claims.html",
@@ -150,11 +152,7 @@ class Plan:
         return lambda wildcards, attempt: attempt * most
 
     def mnist_minutes(self, wildcards) -> int:
-        """Generous: an iteration of a thousand particles takes under a second on a CPU, a tenth of it on a GPU."""
-        run = self.run(wildcards)
-        iterations = run.settings["epochs"] * run.settings["images"] // run.settings["batch_size"]
-        seconds = iterations * (0.02 + 2e-3 * run.name.N) / (10 if run.settings["device"] == "cuda" else 1)
-        return 30 + round(seconds / 60)
+        return iteration_minutes(self.run(wildcards))
 
     def gpus(self, wildcards) -> int:
         return int(self.run(wildcards).settings.get("device") == "cuda")
@@ -207,6 +205,7 @@ class Plan:
     def everything(self) -> list[str]:
         """All that is promised: what was deleted is made again, be it a run."""
         drawn = [path for label in self.figures for path in figure_files(label)]
+        drawn += ["results/figures/gathering.gif"] if "gathering" in self.experiments else []
         trained = [run_file(name) for name in self.runs]
         return [*trained, *map(curve_file, self.curves), *self.summaries(), *PAGES, *drawn]
 
@@ -218,12 +217,19 @@ class Plan:
         ``target`` is a path or the name of a rule, ``others`` are names of rules and files that are made besides.
         """
         known = {*self.everything(), *self.costs_of_claims(), *map(cost_file, self.curves), MNIST_FILE, *others}
-        if target in known:
+        if target in known or target.startswith("results/readings/"):  # the readings' own plan knows those
             return None
         like = sorted(name for name in known if ("/" in name) == ("/" in target))
         near = difflib.get_close_matches(target, like, n=1)
         advice = f"did you mean {near[0]}?" if near else "`snakemake --list` names the targets"
         return f"{target}: nothing in the config makes this; {advice}"
+
+
+def iteration_minutes(run: Run) -> int:
+    """Minutes that a run of MNIST asks for, generous: a thousand particles take under a second on a CPU."""
+    iterations = run.settings["epochs"] * run.settings["images"] // run.settings["batch_size"]
+    seconds = iterations * (0.02 + 2e-3 * run.name.N) / (10 if run.settings["device"] == "cuda" else 1)
+    return 30 + round(seconds / 60)
 
 
 def curve_of(wildcards) -> Curve:

@@ -1,26 +1,77 @@
-"""Commands that make pages: ``record`` and ``publish``."""
+"""Commands that make pages: ``record``, ``page``, ``redraw``, ``compare``, ``publish``."""
 
 from pathlib import Path
 
-from cbo_pipeline.cli import streams
-from cbo_pipeline.cli.commands.options import add_command, add_output, check_output
+from cbo_pipeline.cli import outputs, streams
+from cbo_pipeline.cli.commands.options import add_command, add_force, add_output, check_output
 from cbo_pipeline.errors import ConfigError
 
 PURPOSE = "pages"
+REDRAWN = ".redrawn"  # the file by which a folder that `redraw` filled is known
 
 
 def declare(commands) -> None:
     command = add_command(commands, "record", "write versions and config as a page of the report", _record)
     command.add_argument("--settings", required=True, metavar="JSON", help="the whole config")
     add_output(command, "HTML")
+    command = add_command(commands, "page", "write the one page: the paper with the answers filled in", _page)
+    _add_results(command)
+    command.add_argument("--readings", type=Path, metavar="FILE", help="readings.json (default: that of the results)")
+    add_output(command, "HTML")
+    what = "draw all figures, judge all claims and write the page from published summaries, without training"
+    command = add_command(commands, "redraw", what, _redraw)
+    command.add_argument("published", type=Path, help="a folder that `publish` made, such as docs/reproduction")
+    command.add_argument("--output", required=True, type=Path, metavar="DIR", help="the folder to fill")
+    what = "compare two folders of results: every curve, figure and verdict"
+    command = add_command(commands, "compare", what, _compare)
+    command.add_argument("one", type=Path, help="a folder of results, such as results")
+    command.add_argument("other", type=Path, help="another one, such as docs/reproduction")
+    command.add_argument("--json", type=outputs.file_name, metavar="FILE", help="write the table as data")
+    add_force(command)
     command = add_command(
         commands, "publish", "gather figures, verdicts, summaries and costs in one folder", _publish
     )
-    command.add_argument("--results", type=Path, default=Path("results"), help="folder of results (default: results)")
+    _add_results(command)
     command.add_argument(
         "--output", required=True, type=Path, help="folder to fill; what was published there before is replaced"
     )
     command.add_argument("--readme", type=Path, metavar="FILE", help="page whose part on the results is made anew")
+
+
+def _add_results(command) -> None:
+    command.add_argument("--results", type=Path, default=Path("results"), help="folder of results (default: results)")
+
+
+def _page(options) -> int:
+    from cbo_pipeline.pages import index
+
+    check_output(options, "page", filter(None, [options.readings]))
+    size = index.write(options.results, options.output, options.readings)
+    streams.say(f"{options.output}: {size / 1e6:.1f} MB")
+    return 0
+
+
+def _redraw(options) -> int:
+    from cbo_pipeline.pages import redraw
+
+    outputs.check_folder("--output", options.output, REDRAWN, [options.published])
+    for line in redraw.redraw(options.published, options.output):
+        streams.say(line)
+    outputs.mark_folder(options.output, REDRAWN)
+    return 0
+
+
+def _compare(options) -> int:
+    from cbo_pipeline.pages import compare
+    from cbo_pipeline.pages.claims import write_json
+
+    if options.json:
+        outputs.check([outputs.Output("--json", options.json, "comparison")], force=options.force)
+    rows = compare.compare(options.one, options.other)
+    streams.tell("\n".join(compare.lines(rows)))
+    if options.json:
+        write_json(compare.as_json(rows, options.one, options.other), options.json)
+    return compare.exit_code(rows)
 
 
 def _record(options) -> int:

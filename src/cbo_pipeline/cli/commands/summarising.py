@@ -1,4 +1,4 @@
-"""Stages of the workflow from runs to figures: ``summarise``, ``join``, ``figure``."""
+"""Stages of the workflow from runs to figures: ``summarise``, ``join``, ``figure``, ``animate``."""
 
 from pathlib import Path
 
@@ -32,6 +32,9 @@ def declare(commands) -> None:
         "--costs", nargs="*", default=[], type=Path, help="costs of these curves, where it shows them"
     )
     command.add_argument(
+        "--readings", type=Path, metavar="FILE", help="readings.json, for the figures of the readings"
+    )
+    command.add_argument(
         "--output",
         required=True,
         nargs="+",
@@ -40,6 +43,9 @@ def declare(commands) -> None:
         help="files to write (.pdf, .png, .svg)",
     )
     add_force(command)
+    command = add_command(commands, "animate", "draw the film of the ensemble that gathers around the sine", _animate)
+    command.add_argument("summary", type=Path, help="the summary of the experiment gathering")
+    add_output(command, "GIF")
 
 
 def _summarise(options) -> int:
@@ -70,7 +76,21 @@ def _figure(options) -> int:
 
     figures.find(options.label)
     written = [outputs.Output("--output", path, "figure") for path in options.output]
-    outputs.check(written, [*options.summaries, *options.costs], options.force)
+    inputs = [*options.summaries, *options.costs, *filter(None, [options.readings])]
+    outputs.check(written, inputs, options.force)
     figures.check_formats(options.output)
-    figures.draw(options.label, options.summaries, options.output, options.costs)
+    if options.readings:
+        figures.draw_readings(options.label, options.readings, options.output)
+    else:
+        figures.draw(options.label, options.summaries, options.output, options.costs)
+    return 0
+
+
+def _animate(options) -> int:
+    from cbo_pipeline.figures import animation
+    from cbo_pipeline.results import summaries
+
+    check_output(options, "figure", [options.summary])
+    data = summaries.read(options.summary)
+    animation.gathering({data.attrs["experiment"]: data}, options.output)
     return 0

@@ -1,0 +1,76 @@
+"""What the rules of the readings ask for. Nothing is planned before a target needs it: the readings are many."""
+
+import functools
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from cbo_pipeline.config import Run, memory
+from cbo_pipeline.config.names import short_list
+from cbo_pipeline.results import code, ledger
+from cbo_pipeline.workflow.plan import MNIST_FILE, curve_of, iteration_minutes
+
+FOUND = Path("results/readings.json")
+
+
+class Readings:
+    """The plan of the readings over a config; wildcards also have the attribute ``reading``."""
+
+    def __init__(self, overlays: Iterable[str | Path], adopted: ledger.Ledger = ()):
+        self.overlays = tuple(overlays)
+        self.adopted = adopted
+
+    @functools.cached_property
+    def _plan(self):
+        from cbo_pipeline.claims.readings import ReadingPlan
+
+        plan = ReadingPlan.of(self.overlays)
+        plan.check()
+        return plan
+
+    @functools.cached_property
+    def _sources(self) -> dict:
+        return {(owner, s.curve): s for owner, sources in self._plan.trained().items() for s in sources}
+
+    def _run(self, wildcards) -> Run:
+        """A run of the reading; the seed matters only where there is one."""
+        name = curve_of(wildcards).run(int(getattr(wildcards, "seed", 0)))
+        return self._plan.run(wildcards.reading, name)
+
+    def settings(self, wildcards) -> str:
+        return self._run(wildcards).json
+
+    def code_of_run(self, wildcards) -> str:
+        run = self._run(wildcards)
+        curve = f"{wildcards.reading}/{run.name.curve}"
+        return ledger.effective_digest(curve, code.run_digest(run.method, run.problem), self.adopted)
+
+    def code_of_summary(self, wildcards) -> str:
+        return code.summary_digest(self._run(wildcards).problem)
+
+    def data_of(self, wildcards) -> list[str]:
+        return [MNIST_FILE] if self._run(wildcards).problem == "mnist" else []
+
+    def megabytes(self, wildcards, attempt: int = 1) -> int:
+        return attempt * memory.megabytes(self._run(wildcards))
+
+    def minutes(self, wildcards) -> int:
+        run = self._run(wildcards)
+        return iteration_minutes(run) if run.problem == "mnist" else 60
+
+    def runs_of(self, wildcards) -> list[str]:
+        return self._sources[wildcards.reading, curve_of(wildcards)].run_files()
+
+    def seeds_of(self, wildcards) -> str:
+        return short_list(self._sources[wildcards.reading, curve_of(wildcards)].seeds)
+
+    def summaries(self, wildcards) -> list[str]:
+        """The summaries that the readings are judged by."""
+        return self._plan.summary_files()
+
+
+def found() -> dict[str, str]:
+    """What judges and pages are told of readings that were made before: the option, and a digest of its file."""
+    if not FOUND.is_file():
+        return {"option": "", "digest": ""}
+    return {"option": f"--readings {FOUND}", "digest": hashlib.sha256(FOUND.read_bytes()).hexdigest()[:16]}
