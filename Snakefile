@@ -7,8 +7,6 @@ configfile: f"{workflow.basedir}/config.yaml"
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/lock.smk"
-include: "workflow/rules/scheduler.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/cost.smk"
@@ -28,3 +26,6 @@ rule all:
     input:
         PLAN.everything(),
     localrule: True
+
+
+include: "workflow/rules/driver.smk"

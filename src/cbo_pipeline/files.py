@@ -1,14 +1,19 @@
 """Files that are there whole or not at all, and the line at their end that tells whether they still are.
 
+A file is written under another name and renamed when it is whole. A rename replaces whatever has the name, be it a
+device or a link to a file elsewhere; so only regular files are replaced, and a link is followed to its target.
+
 The seal of a file is its last line, with the SHA-256 digest of all bytes before it. Any flipped bit is noticed before
 a library reads the file.
 """
 
 import contextlib
+import errno
 import hashlib
 import os
 import re
 import socket
+import stat
 import time
 from pathlib import Path
 
@@ -18,6 +23,8 @@ DAY = 86400.0
 SEAL = b"\ncbo_pipeline sha256 "
 SEAL_LENGTH = len(SEAL) + 64 + 1  # 64 hexadecimal digits and the end of the line
 BLOCK = 1 << 20  # bytes that are hashed together
+MARK = "made by cbo_pipeline:"  # in figures and pages, followed by their kind
+STREAMS = ("/dev/std", "/dev/fd/", "/proc/")  # links to what other processes may write to at the same time
 
 
 class NotSealed(Exception):
@@ -36,14 +43,14 @@ class whole_file:
     """
 
     def __init__(self, path: str | Path):
-        self.path = Path(path)
-        self.partial = self.path.with_name(f".{self.path.name}.{_host()}.{os.getpid()}.partial")
+        self.path = Path(path)  # as the user named it
+        self.target = Path(os.path.realpath(path))
+        self.partial = self.target.with_name(f".{self.target.name}.{_host()}.{os.getpid()}.partial")
 
     def __enter__(self) -> Path:
-        if self.path.is_dir():
-            raise FileRefused(f"{self.path}: a folder, where a file is to be written")
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        _clear_remains(self.path)
+        refuse_irregular(self.path)
+        self.target.parent.mkdir(parents=True, exist_ok=True)
+        _clear_remains(self.target)
         return self.partial
 
     def __exit__(self, kind, error, trace) -> None:
@@ -51,7 +58,7 @@ class whole_file:
             if kind is None:
                 with self.partial.open("rb+") as file:
                     os.fsync(file.fileno())
-                self.partial.replace(self.path)
+                self.partial.replace(self.target)
         except OSError as problem:
             self._name(problem)
             raise
@@ -64,6 +71,15 @@ class whole_file:
         """Let an error of the operating system name the file that was meant, not the partial one."""
         if isinstance(error, OSError) and error.filename in (None, self.partial, str(self.partial)):
             error.filename, error.filename2 = str(self.path), None
+
+
+def mark(kind: str) -> str:
+    """The words by which a figure or a page is known as ours.
+
+    >>> mark("figure")
+    'made by cbo_pipeline: figure'
+    """
+    return f"{MARK} {kind}"
 
 
 def seal(path: Path) -> None:
@@ -90,16 +106,46 @@ def check_seal(path: Path) -> None:
         raise SealBroken
 
 
-def check_writable(path: Path) -> None:
-    """Find out now, not after hours of work, that a file cannot be written."""
-    writing = whole_file(path)
-    partial = writing.__enter__()
+def refuse_irregular(path: str | Path) -> None:
+    """Refuse a place that only a regular file could be written to if something else were destroyed or guessed."""
+    name, path = str(path), Path(path)
+    if name.startswith(STREAMS):
+        raise _refused(path, "not a place for a file; name a file", "not-a-file")
     try:
-        partial.touch()
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        if path.is_symlink() and not Path(os.path.realpath(path)).parent.is_dir():
+            words = f"a link to {path.readlink()}, whose folder does not exist; make the folder or remove the link"
+            raise _refused(path, words, "broken-link") from None
+        return
     except OSError as error:
-        writing._name(error)
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise _refused(path, f"{error.strerror}; name another file", "no-such-place") from None
         raise
-    partial.unlink()
+    if stat.S_ISDIR(mode):
+        raise _refused(path, "a folder, where a file is to be written; name a file in it", "folder")
+    if not stat.S_ISREG(mode):
+        raise _refused(path, "a device or pipe, not a file; name a file", "not-a-file")
+
+
+def _refused(path: Path, words: str, code: str) -> FileRefused:
+    return FileRefused(f"{path}: {words}", code=code, file=str(path))
+
+
+def check_writable(path: Path) -> None:
+    """Find out now, not after hours of work, that a file cannot be written. Nothing is left behind."""
+    refuse_irregular(path)
+    writing = whole_file(path)
+    there = next(folder for folder in writing.target.parents if folder.exists())
+    trial = there / writing.partial.name
+    try:
+        trial.touch()
+    except OSError as error:
+        error.filename = str(path)
+        raise
+    finally:
+        with contextlib.suppress(OSError):
+            trial.unlink(missing_ok=True)
 
 
 def _host() -> str:

@@ -103,8 +103,14 @@ def test_it_can_be_made_again_but_deletes_nothing_of_others(project, tmp_path):
     shutil.copytree(project, tmp_path / "copy")
     results, output = tmp_path / "copy" / "results", tmp_path / "copy" / "docs" / "reproduction"
     (output / "figures" / "old.png").touch()
-    publish.publish(results, output)
+    with (output / publish.MANIFEST).open("a") as published:
+        published.write("figures/old.png\n../../results/claims.json\n")
+    (output / "figures" / "notes.txt").write_text("mine")
+    made = publish.publish(results, output)
     assert not (output / "figures" / "old.png").exists()
+    assert (output / "figures" / "notes.txt").read_text() == "mine"
+    assert output / "figures" / "notes.txt" not in made
+    assert (results / "claims.json").exists()
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "thesis.tex").touch()

@@ -5,7 +5,6 @@ import shlex
 import sys
 import warnings
 
-from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
 # The checkout's own package, installed or not: the driver must agree with the jobs on what a run is.
@@ -26,7 +25,7 @@ try:
         PLAN = driver.plan_of(workflow.overwrite_configfiles, workflow.config_settings.config)
     shell.prefix(driver.shell_setup(PLAN, workflow.basedir, workflow.deployment_settings.deployment_method))
 except UserError as error:
-    raise WorkflowError(str(error)) from None
+    raise SystemExit(f"cbo-pipeline: {error}") from None
 for warning in CAUGHT:
     logger.warning(str(warning.message))
 READINGS = readings.Readings(workflow.overwrite_configfiles, PLAN.adopted)

@@ -1,10 +1,11 @@
-# One rule for each figure, named by its label, so that each has a caption of its own in the report; and its number.
+# One rule for each figure, so that each has a caption of its own in the report. It has the figure's number (fig2), so
+# that --forcerun fig2 draws it again; the rule named by the label (sine_training) only asks for its files.
 for label, figure in PLAN.figures.items():
 
     rule:
         """Draw this figure from the summaries of its curves, as PDF and PNG."""
         name:
-            label
+            figure.number or label
         input:
             summaries=PLAN.summaries_of_figure(label),
             costs=PLAN.costs_of_figure(label),
@@ -39,7 +40,7 @@ for label, figure in PLAN.figures.items():
 
         rule:
             name:
-                figure.number
+                label
             input:
                 plan.figure_files(label),
             localrule: True

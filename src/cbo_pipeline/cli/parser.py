@@ -6,6 +6,7 @@ import re
 
 import cbo_pipeline
 from cbo_pipeline.cli.commands import data, judging, looking, publishing, summarising, training, trusting
+from cbo_pipeline.errors import UserError
 
 DESCRIPTION = """\
 Reproduce "Mean-Field Model for Two-Layer Neural Networks Trained with Consensus-Based Optimization".
@@ -29,7 +30,19 @@ class Parser(argparse.ArgumentParser):
             close = difflib.get_close_matches(unknown[1], re.findall(r"[a-z-]+", unknown[2]), 1)
             message = f"no command {unknown[1]!r}" + (f"; did you mean {close[0]}?" if close else "")
         message = message.replace("the following arguments are required: ", "missing: ")
-        self.exit(2, f"cbo-pipeline: {' '.join(message.split())} (see {self.prog} --help)\n")
+        strange = re.match(r"unrecognized arguments: (\S+)", message)
+        if strange:
+            close = difflib.get_close_matches(strange[1].partition("=")[0], self._all_options(), 1, 0.7)
+            message = f"unknown: {strange[1]}" + (f"; did you mean {close[0]}?" if close else "")
+        option = re.search(r"(?<![\w-])--?[a-z][\w-]*", message)
+        key = option[0] if option else ""
+        raise UserError(f"{' '.join(message.split())} (see {self.prog} --help)", code="usage", key=key)
+
+    def _all_options(self) -> list[str]:
+        """The options of all commands."""
+        commands = [a.choices for a in self._actions if isinstance(a, argparse._SubParsersAction)]
+        parsers = [self, *(parser for choices in commands for parser in choices.values())]
+        return sorted({option for parser in parsers for a in parser._actions for option in a.option_strings})
 
 
 def build() -> Parser:

@@ -1,5 +1,6 @@
 """What a person sees while a run trains: a bar on a terminal, now and then a plain line in a log."""
 
+import contextlib
 import shutil
 import sys
 import time
@@ -7,7 +8,10 @@ from typing import TextIO
 
 import numpy as np
 
+from cbo_pipeline.cli import streams
+
 WIDTH = 24
+BAR, PLAIN_BAR = ("█", "░"), ("#", "-")  # done and left; plain where a terminal knows no others
 
 
 class Progress:
@@ -17,6 +21,7 @@ class Progress:
         self.name, self.epochs, self.first = name, epochs, done
         self.stream = stream or sys.stderr
         self.terminal = self.stream.isatty()
+        self.bar = BAR if streams.can_show("".join(BAR), self.stream) else PLAIN_BAR
         self.started = self.shown = time.monotonic()
         self.tenth = 10 * done // epochs
 
@@ -31,25 +36,26 @@ class Progress:
             ended = epoch == self.epochs
             time_shown = f"{_span(now - self.started)} in all" if ended else f"{_span(left)} left"
             state = f"{epoch}/{self.epochs}  {rate:.3g} epochs/s  risk {risk:.2e}  {time_shown}"
-            print(
-                f"\r{_fitted(self.name, epoch / self.epochs, state)}\033[K",
-                end="\n" if ended else "",
-                file=self.stream,
-                flush=True,
-            )
+            line = f"\r{_fitted(self.name, epoch / self.epochs, state, self.bar)}\033[K"
+            self._print(line, end="\n" if ended else "")
             self.shown = now
         elif 10 * epoch // self.epochs > self.tenth:
             self.tenth = 10 * epoch // self.epochs
             line = f"{self.name}: epoch {epoch}/{self.epochs}, risk {risk:.3e}, {rate:.3g} epochs/s"
-            print(line, file=self.stream, flush=True)
+            self._print(line)
+
+    def _print(self, line: str, end: str = "\n") -> None:
+        """What cannot be shown is lost: a full disk under the log costs the log, not the run."""
+        with contextlib.suppress(OSError, ValueError):
+            print(line, end=end, file=self.stream, flush=True)
 
 
-def _fitted(name: str, share: float, state: str) -> str:
+def _fitted(name: str, share: float, state: str, signs: tuple[str, str]) -> str:
     """Name, bar and state in one line of the terminal: a longer one would not be overwritten but repeated."""
     columns = shutil.get_terminal_size().columns - 1
     width = min(WIDTH, columns - len(name) - len(state) - 2)
     full = int(width * share)
-    bar = f" {'█' * full}{'░' * (width - full)}" if width > 2 else ""
+    bar = f" {signs[0] * full}{signs[1] * (width - full)}" if width > 2 else ""
     return f"{name}{bar} {state}"[:columns]
 
 

@@ -167,8 +167,8 @@ OF_READINGS = {
     )
 }
 
-
 OVERVIEW = "_overview"
+FORMATS = (".pdf", ".png", ".svg")
 
 
 def overview_of(experiment: str) -> Figure:
@@ -196,6 +196,14 @@ def find(label: str) -> Figure:
     )
 
 
+def check_formats(outputs: Sequence[Path]) -> None:
+    """Refuse a file whose name does not end like a format of figures."""
+    for path in map(Path, outputs):
+        if path.suffix not in FORMATS:
+            words = f"{path}: a figure is written as {', '.join(FORMATS)}; end the name with one of these"
+            raise UserError(words, code="not-an-option", key="--output", file=str(path))
+
+
 def draw(label: str, summaries: Sequence[Path], outputs: Sequence[Path], costs: Sequence[Path] = ()) -> None:
     """Draw a figure from the summaries (and costs) of its curves and save it under every name in ``outputs``."""
     from cbo_pipeline.results import costs as cost_files
@@ -204,14 +212,16 @@ def draw(label: str, summaries: Sequence[Path], outputs: Sequence[Path], costs: 
     figure = find(label)
     if label in OF_READINGS:
         raise UserError(f"{label}: shows results/readings.json; name it with --readings", code="no-readings")
-    by_experiment: dict[str, list] = {}
+    by_experiment: dict[str, dict] = {}
     for path in summaries:
         data = summary_files.read(path)
-        by_experiment.setdefault(data.attrs["experiment"], []).append(data)
+        by_experiment.setdefault(data.attrs["experiment"], {})[path] = data
     missing = {need.experiment for need in figure.needs} - set(by_experiment)
     if missing:
-        raise UserError(f"{label}: needs summaries of {', '.join(sorted(missing))}")
-    data = {experiment: summary_files.join(parts) for experiment, parts in by_experiment.items()}
+        raise UserError(f"{label}: needs summaries of {', '.join(sorted(missing))}; name them too", code="missing")
+    for parts in by_experiment.values():
+        summary_files.refuse_mixture(list(parts), list(parts.values()))
+    data = {experiment: summary_files.join(list(parts.values())) for experiment, parts in by_experiment.items()}
     draw_data(figure, data, [cost_files.read(path) for path in costs], outputs)
 
 

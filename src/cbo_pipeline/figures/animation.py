@@ -10,7 +10,7 @@ from PIL import Image
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.figures import style
 from cbo_pipeline.figures.gathering import draw_ensemble
-from cbo_pipeline.files import whole_file
+from cbo_pipeline.files import mark, whole_file
 
 SIZE = (4.8, 3.0)  # inches
 DPI = 100
@@ -60,5 +60,6 @@ class _Writer(PillowWriter):
             append_images=frames[1:],
             duration=[*[each] * (len(frames) - 1), STILL * each],
             loop=0,
+            comment=mark("figure").encode(),
             optimize=True,
         )

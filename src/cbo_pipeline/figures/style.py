@@ -1,5 +1,6 @@
 """One style for all figures: a journal's column, colours for every eye, fonts embedded, no dates in the files."""
 
+import contextlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,9 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cbo_pipeline.errors import UserError
-from cbo_pipeline.files import whole_file
+from cbo_pipeline.figures import check_formats
+from cbo_pipeline.files import mark, whole_file
 
-FORMATS = (".pdf", ".png", ".svg")
 COLUMN = 3.5  # inches: the width of one column
 RISK = r"empirical risk $\hat{R}(\theta)$"
 
@@ -45,13 +46,18 @@ SETTINGS = {
     "mathtext.fontset": "dejavusans",
     "pdf.fonttype": 42,
     "savefig.facecolor": "white",
+    "svg.hashsalt": "cbo_pipeline",
 }
 
 
+@contextlib.contextmanager
 def applied():
-    """A context in which figures have the style of the project."""
+    """A context in which figures have the style of the project, whatever the user's matplotlibrc says."""
     mpl.use("Agg")
-    return mpl.rc_context(SETTINGS)
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(SETTINGS)
+        yield
 
 
 def save(figure: Figure, outputs: Sequence[Path], code: str = "") -> None:
@@ -59,12 +65,14 @@ def save(figure: Figure, outputs: Sequence[Path], code: str = "") -> None:
 
     The same figure gives the same bytes.
     """
+    check_formats(outputs)
+    ours, told = mark("figure"), f"code {code}" if code else None
     for path in map(Path, outputs):
-        if path.suffix not in FORMATS:
-            raise UserError(f"{path}: a figure is written as {' or '.join(FORMATS)}")
-        told = f"code {code}" if code else None
-        pdf = path.suffix == ".pdf"
-        metadata = {"CreationDate": None, "Keywords": told} if pdf else {"Software": None, "Comment": told}
+        metadata = {
+            ".pdf": {"Creator": ours, "CreationDate": None, "Keywords": told},
+            ".png": {"Software": ours, "Comment": told},
+            ".svg": {"Creator": ours, "Date": None, "Keywords": told},
+        }[path.suffix]
         with whole_file(path) as partial:
             figure.savefig(partial, format=path.suffix[1:], metadata=metadata)
 
@@ -76,7 +84,8 @@ def curve(data: xr.Dataset, variant: str, M: int | None = None, N: int | None = 
         if value is not None:
             chosen = chosen & (data[name] == value)
     if not chosen.any():
-        raise UserError(f"no curve of {variant} among the summaries, but the figure shows it")
+        words = f"no curve of {variant} among the summaries, but the figure shows it; name the summary that has it"
+        raise UserError(words, code="missing", key=variant)
     return without_missing_epochs(data.isel(curve=int(np.flatnonzero(chosen.values)[0])))
 
 

@@ -1,5 +1,6 @@
 """Optimal-transport CBO, Section 5 of the paper: networks are measures, their barycentre is the consensus."""
 
+import importlib.util
 import warnings
 from dataclasses import dataclass
 from math import sqrt
@@ -7,7 +8,6 @@ from typing import final
 
 import numpy as np
 
-from cbo_pipeline.errors import ConfigError
 from cbo_pipeline.methods._tasks import in_blocks
 from cbo_pipeline.methods._weighted import WeightedMethod, risks_in
 from cbo_pipeline.methods.base import Clock, State, View, best_particles
@@ -16,6 +16,15 @@ from cbo_pipeline.numerics.consensus import gibbs_weights
 from cbo_pipeline.numerics.network import atoms, of_atoms, size
 from cbo_pipeline.numerics.schedules import falling
 from cbo_pipeline.numerics.steps import transport_step
+
+
+def complaint(settings) -> tuple[str, str] | None:
+    """What no method with barycentres can take, for their ``check``."""
+    if settings.get("outer_bias"):
+        return "outer_bias", "a network with an outer bias is not a measure of its neurons; set it to false"
+    if settings.get("solver") == "lapx" and importlib.util.find_spec("lap") is None:
+        return "solver", "lapx is not installed; set it to auto"
+    return None
 
 
 @dataclass(frozen=True)
@@ -47,8 +56,6 @@ class BarycentreMethod(WeightedMethod):
 
     @final
     def start(self, problem, N, rng) -> State:
-        if problem.outer_bias:
-            raise ConfigError("ot_cbo: a network with an outer bias is not a measure of its neurons")
         particles = problem.initial(self.initial, self.initial_bound, N, rng)
         counted = ("unsettled", "better_starts") if self.barycentre_starts > 1 else ("unsettled",)
         return {"particles": particles, "count": {name: np.zeros((), np.int64) for name in counted}}

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from cbo_pipeline.methods._barycentre import BarycentreMethod
+from cbo_pipeline.methods._barycentre import BarycentreMethod, complaint
 from cbo_pipeline.methods._tasks import enough_particles
 
 
@@ -20,4 +20,4 @@ class MultiTaskOTCBO(BarycentreMethod):
 
     @classmethod
     def check(cls, settings, M, N):
-        return enough_particles(settings, N)
+        return enough_particles(settings, N) or complaint(settings)

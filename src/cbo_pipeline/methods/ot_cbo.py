@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import final
 
-from cbo_pipeline.methods._barycentre import BarycentreMethod
+from cbo_pipeline.methods._barycentre import BarycentreMethod, complaint
 
 
 @final
@@ -13,4 +13,4 @@ class OTCBO(BarycentreMethod):
 
     @classmethod
     def check(cls, settings, M, N):
-        return None
+        return complaint(settings)

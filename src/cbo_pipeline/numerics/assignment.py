@@ -83,7 +83,8 @@ def solver_of(name: str) -> Solver:
             from lap import lapjvr_batch  # noqa: F401
         except ImportError:
             if name == "lapx":
-                raise UserError("solver: lapx is not installed; set solver to auto") from None
+                words = "solver: lapx is not installed; set solver to auto"
+                raise UserError(words, code="not-installed", key="solver") from None
             return by_scipy
         return by_lapx
     return SOLVERS[name]

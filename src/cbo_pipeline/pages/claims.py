@@ -11,7 +11,7 @@ import numpy as np
 
 from cbo_pipeline.claims import rule
 from cbo_pipeline.claims.rule import FAILS, HOLDS, IN_PART, NOT_TESTED, UNDECIDED, VERDICTS
-from cbo_pipeline.files import whole_file
+from cbo_pipeline.files import mark, whole_file
 
 Row = Mapping[str, Any]
 Table = tuple[str, Sequence[str], list[list[str]]]  # a heading, the columns, the lines
@@ -56,6 +56,7 @@ def write_markdown(rows: Iterable[Row], speed: Mapping[str, Any], path: Path, er
     lines += ["", "## The rule", "", rule.EXPLANATION]
     for heading, columns, table in (_how(rows), *error_tables(errors), *speed_tables(speed)):
         lines += ["", f"## {heading}", "", *markdown_table(columns, table)]
+    lines += ["", f"<!-- {mark('verdicts')} -->"]
     _write("\n".join(lines), path)
 
 
@@ -63,9 +64,7 @@ def write_html(rows: Iterable[Row], speed: Mapping[str, Any], path: Path, errors
     """The same as a page of the report."""
     rows = list(rows)
     body = [f"<h1>{TITLE}</h1><p>{html.escape(tally(rows))}.</p>"]
-    body.append(
-        "<table id='claims'><tr><th>#<th>claim<th>verdict<th>number<th>what was seen<th>other readings</tr>"
-    )
+    body.append("<table id='claims'><tr><th>#<th>claim<th>verdict<th>number<th>what was seen<th>other readings</tr>")
     for row in rows:
         verdict = row["verdict"]
         spread = f"<br><small>{interval(row['spread'])}</small>" if row["spread"] is not None else ""
@@ -80,7 +79,8 @@ def write_html(rows: Iterable[Row], speed: Mapping[str, Any], path: Path, errors
     body.append(f"</table><h2>The rule</h2><p>{html.escape(rule.EXPLANATION)}</p>")
     for heading, columns, lines in (_how(rows), *error_tables(errors), *speed_tables(speed)):
         body.append(f"<h2>{html.escape(heading)}</h2>{_html(columns, lines)}")
-    head = f"<meta charset='utf-8'><title>The claims of the paper</title><style>{STYLE}</style>"
+    ours = f"<meta name='generator' content='{mark('verdicts')}'>"
+    head = f"<meta charset='utf-8'>{ours}<title>The claims of the paper</title><style>{STYLE}</style>"
     _write(f"<!doctype html><html lang='en'><head>{head}</head><body>{''.join(body)}</body></html>", path)
 
 

@@ -16,8 +16,9 @@ import numpy as np
 import xarray as xr
 
 from cbo_pipeline import figures
+from cbo_pipeline.claims.files import read_verdicts
 from cbo_pipeline.config import Run, load_config, memory, resolve, runs
-from cbo_pipeline.errors import UserError
+from cbo_pipeline.errors import FileRefused
 from cbo_pipeline.files import whole_file
 from cbo_pipeline.pages import claims as pages
 from cbo_pipeline.results import job_times as stages
@@ -25,6 +26,7 @@ from cbo_pipeline.results import netcdf
 from cbo_pipeline.results import summaries as summary_files
 
 BEGIN, END = "<!-- made by `make publish`: begin -->", "<!-- made by `make publish`: end -->"
+MANIFEST = ".published"  # the list of the files that publish made
 VERDICTS = ("claims.md", "claims.json", "speed.json")
 # Statistics over the seeds that are published; those of other series follow from the seeds' own.
 STATISTICS_OF = ("risk", "accuracy")
@@ -40,20 +42,21 @@ def publish(results: Path, output: Path, readme: Path | None = None) -> list[Pat
     """
     for name in VERDICTS:
         if not (results / name).is_file():
-            raise UserError(f"{results / name}: not there; make everything first (make paper)")
+            words = f"{results / name}: not there; make everything first (make paper)"
+            raise FileRefused(words, code="no-such-file", file=str(results / name))
     summaries = {p.name: summary_files.read(p) for p in sorted((results / "summary").glob("*.nc"))}
     jobs = stages.read(results / "benchmarks")
     if not summaries or not jobs:
-        raise UserError(
-            f"{results}: holds no {'summary' if jobs else 'benchmarks'}; make everything first (make paper)"
-        )
-    claims = json.loads((results / "claims.json").read_text(encoding="utf-8"))
+        words = f"{results}: holds no {'summary' if jobs else 'benchmarks'}; make everything first (make paper)"
+        raise FileRefused(words, code="missing", file=str(results))
+    claims = read_verdicts(results / "claims.json")
     drawn = sorted(
         (f for f in figures.FIGURES.values() if (results / "figures" / f"{f.label}.png").is_file()), key=_order
     )
     before = _part_of(readme) if readme else None
     _clear(output)
-    (output / "figures").mkdir(parents=True)
+    others = set(output.rglob("*"))
+    (output / "figures").mkdir(parents=True, exist_ok=True)
     for figure in drawn:
         shutil.copy(results / "figures" / f"{figure.label}.png", output / "figures")
     for name, data in summaries.items():
@@ -65,7 +68,9 @@ def publish(results: Path, output: Path, readme: Path | None = None) -> list[Pat
     if before is not None:
         place = Path(os.path.relpath(output, readme.parent)).as_posix()
         _write(readme, f"{BEGIN}\n{_excerpt(said, claims, drawn, place)}\n{END}".join(before))
-    return sorted(p for p in output.rglob("*") if p.is_file())
+    made = sorted(p for p in output.rglob("*") if p.is_file() and p not in others)
+    _write(output / MANIFEST, "".join(f"{path.relative_to(output).as_posix()}\n" for path in made))
+    return made
 
 
 def lean(data: xr.Dataset) -> xr.Dataset:
@@ -113,18 +118,34 @@ def _part_of(readme: Path) -> tuple[str, str]:
     """What stands before and after the part that is made."""
     text = readme.read_text(encoding="utf-8")
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        raise UserError(f"{readme}: has no part between {BEGIN} and {END}")
+        words = f"{readme}: has no part between {BEGIN} and {END}; add these two lines"
+        raise FileRefused(words, code="foreign", key="--readme", file=str(readme))
     return text.split(BEGIN)[0], text.split(END)[1]
 
 
 def _clear(output: Path) -> None:
-    """Make room for the folder; one that was not published before is not deleted."""
+    """Remove what was published into the folder before, and nothing else; a folder of another kind is refused."""
     page = output / "README.md"
     if not output.exists() or (output.is_dir() and not any(output.iterdir())):
         return
-    if not page.is_file() or "make publish" not in page.read_text(encoding="utf-8"):
-        raise UserError(f"{output}: there already, and not made by publish; name another folder")
-    shutil.rmtree(output)
+    if not page.is_file() or "make publish" not in page.read_text(encoding="utf-8", errors="replace"):
+        words = f"{output}: there already, and not made by publish; name another folder"
+        raise FileRefused(words, code="foreign", key="--output", file=str(output))
+    for path in _published(output):
+        path.unlink(missing_ok=True)
+
+
+def _published(output: Path) -> list[Path]:
+    """The files of the last publication: by its list, or by their names if it is older than the list."""
+    if (output / MANIFEST).is_file():
+        names = (output / MANIFEST).read_text(encoding="utf-8").splitlines()
+    else:
+        found = (path for pattern in ("figures/*.png", "summary/*.nc") for path in output.glob(pattern))
+        names = ["README.md", *VERDICTS, *(path.relative_to(output).as_posix() for path in found)]
+    inside = [
+        output / name for name in names if name and ".." not in Path(name).parts and not Path(name).is_absolute()
+    ]
+    return [path for path in inside if path.is_file() or path.is_symlink()]
 
 
 def _said(summaries: dict[str, xr.Dataset], jobs: Sequence[stages.Job]) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from cbo_pipeline import files
 from cbo_pipeline.claims.rule import NOT_TESTED, VERDICTS
-from cbo_pipeline.files import whole_file
 from cbo_pipeline.pages.claims import MARKS, interval, markdown_table, number, plain
 
 Found = Mapping[str, Any]
@@ -24,7 +24,8 @@ def write_markdown(found: Found, path: Path) -> None:
         lines += ["", f"## {heading}", "", *markdown_table(columns, table)]
         if heading == CROSSED:
             lines += ["", found["crossed"]["method"] + "."]
-    with whole_file(path) as partial:
+    lines += ["", f"<!-- {files.mark('readings')} -->"]
+    with files.whole_file(path) as partial:
         partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

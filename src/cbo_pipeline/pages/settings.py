@@ -4,7 +4,7 @@ import html
 from pathlib import Path
 from typing import Any
 
-from cbo_pipeline.files import whole_file
+from cbo_pipeline.files import mark, whole_file
 
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; color: #222; max-width: 60rem; margin: 1.5rem auto; padding: 0 1rem; }
@@ -19,7 +19,8 @@ def write_record(config: dict[str, Any], versions: dict[str, str], path: Path) -
 
     rows = "".join(f"<tr><td>{html.escape(name)}<td>{html.escape(found)}</tr>" for name, found in versions.items())
     text = html.escape(yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
-    head = f"<meta charset='utf-8'><title>Settings</title><style>{STYLE}</style>"
+    ours = f"<meta name='generator' content='{mark('settings')}'>"
+    head = f"<meta charset='utf-8'>{ours}<title>Settings</title><style>{STYLE}</style>"
     page = (
         f"<!doctype html><html lang='en'><head>{head}</head>"
         f"<body><h1>Versions</h1><table>{rows}</table><h1>The config</h1><pre>{text}</pre></body></html>\n"

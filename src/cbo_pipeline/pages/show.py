@@ -8,11 +8,12 @@ from string import ascii_letters
 import numpy as np
 import xarray as xr
 
-from cbo_pipeline.errors import FileRefused
+from cbo_pipeline.claims.files import read_verdicts
 from cbo_pipeline.pages import claims as pages
-from cbo_pipeline.results import netcdf
+from cbo_pipeline.results import costs, json_files, netcdf
 
 WIDTH, HEIGHT = 60, 12
+CHARACTERS = "\u28ff" + "".join(pages.MARKS.values())  # what is printed beyond plain letters
 # A character of braille is a grid of four rows and two columns of dots; the bit of each dot.
 DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 # What is told of a measured cost: the key, its unit, and by what it is divided.
@@ -24,34 +25,42 @@ COSTS = (
 )
 
 
-def text(path: str | Path) -> str:
-    """What ``cbo-pipeline show`` prints for a file of results."""
-    if Path(path).suffix == ".json":
-        return _json(Path(path))
+def text(path: str | Path, unicode: bool = True) -> str:
+    """What ``cbo-pipeline show`` prints for a file of results; in plain letters for terminals without Unicode."""
+    path = Path(path)
+    if _begins_like_json(path):
+        return _json(path, unicode)
     data = netcdf.read(path)
-    return _run(data) if data.attrs["kind"] == "run" else _summary(data)
+    return _run(data, unicode) if data.attrs["kind"] == "run" else _summary(data, unicode)
 
 
-def _json(path: Path) -> str:
+def _begins_like_json(path: Path) -> bool:
+    """By the content; by the name where there is none, so that the complaint fits."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(content, list):
-            return "\n".join([pages.tally(content), "", *map(_verdict, content)])
-        title = f"Cost of {content['experiment']}/{content['variant']}, M = {content['M']}, N = {content['N']}"
-        return "\n".join([title, *(f"{content[key] / scale:12.4g} {unit}" for key, unit, scale in COSTS)])
-    except OSError as error:
-        raise FileRefused(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (ValueError, KeyError, TypeError):
-        raise FileRefused(f"{path}: neither verdicts nor a cost of this pipeline") from None
+        with path.open("rb") as file:
+            first = file.read(64).lstrip()[:1]
+    except OSError:
+        first = b""
+    return first in (b"{", b"[") or (path.suffix == ".json" and first != netcdf.HDF5[:1])
 
 
-def _verdict(row: dict) -> str:
+def _json(path: Path, unicode: bool) -> str:
+    if isinstance(json_files.parse(path), list):
+        rows = read_verdicts(path)
+        return "\n".join([pages.tally(rows), "", *(_verdict(row, unicode) for row in rows)])
+    content = costs.read(path)
+    title = f"Cost of {content['experiment']}/{content['variant']}, M = {content['M']}, N = {content['N']}"
+    return "\n".join([title, *(f"{content[key] / scale:12.4g} {unit}" for key, unit, scale in COSTS)])
+
+
+def _verdict(row: dict, unicode: bool) -> str:
     """A claim in one line, and what other readings of the paper say of it."""
     said = f" ({row['robustness']})" if row.get("robustness") else ""
-    return f"{row['id']:>3} {pages.MARKS[row['verdict']]} {row['verdict']:24} {row['claim']}{said}"
+    mark = f"{pages.MARKS[row['verdict']]} " if unicode else ""
+    return f"{row['id']:>3} {mark}{row['verdict']:24} {row['claim']}{said}"
 
 
-def _run(data: xr.Dataset) -> str:
+def _run(data: xr.Dataset, unicode: bool) -> str:
     settings = json.loads(data.attrs["settings"])["settings"]
     risk = _over_tasks(data["risk"])
     series = {"risk": risk, "particles' best": data["risk_min"], "variance": data["variance"]}
@@ -67,10 +76,10 @@ def _run(data: xr.Dataset) -> str:
         lines.append(f"risk: median of the {data.sizes['task']} tasks")
     if diverged.size:
         lines.append(f"no particle has a finite risk from epoch {diverged[0]} on")
-    return "\n".join([*lines, "", *_plot(data["epoch"].values, {"risk": risk.values})])
+    return "\n".join([*lines, "", *_plot(data["epoch"].values, {"risk": risk.values}, unicode)])
 
 
-def _summary(data: xr.Dataset) -> str:
+def _summary(data: xr.Dataset, unicode: bool) -> str:
     median = data["risk_over_seeds"].sel(statistic="median")
     names = [str(curve) for curve in data["curve"].values]
     letters = dict(zip(names, ascii_letters, strict=False))
@@ -82,7 +91,7 @@ def _summary(data: xr.Dataset) -> str:
         seeds, epochs = int(at["risk"].isel(epoch=0).notnull().sum()), data["epoch"].values[last]
         rows.append((letters.get(curve, ""), curve, str(seeds), str(epochs), *(f"{v:.3e}" for v in values)))
     curves = {letter: median.sel(curve=curve).values for curve, letter in letters.items()}
-    return "\n".join([data.attrs["title"], "", *_table(rows), "", *_plot(data["epoch"].values, curves)])
+    return "\n".join([data.attrs["title"], "", *_table(rows), "", *_plot(data["epoch"].values, curves, unicode)])
 
 
 def _over_tasks(risk: xr.DataArray) -> xr.DataArray:
@@ -100,7 +109,7 @@ def _table(rows: list[tuple[str, ...]]) -> list[str]:
     return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def _plot(x: np.ndarray, curves: dict[str, np.ndarray]) -> list[str]:
+def _plot(x: np.ndarray, curves: dict[str, np.ndarray], unicode: bool = True) -> list[str]:
     """Curves against x, the vertical axis logarithmic: one as a line in braille, several by their letters."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = {name: np.log10(np.where(values > 0, values, np.nan)) for name, values in curves.items()}
@@ -109,7 +118,11 @@ def _plot(x: np.ndarray, curves: dict[str, np.ndarray]) -> list[str]:
         return ["nothing finite to plot"]
     low, high = finite.min(), max(finite.max(), finite.min() + 1e-9)
     share = {name: (high - values) / (high - low) for name, values in logs.items()}
-    lines = _line(x, *share.values()) if len(curves) == 1 else _letters(x, share)
+    if len(curves) == 1:
+        (only,) = share.values()
+        lines = _line(x, only) if unicode else _letters(x, {"*": only})
+    else:
+        lines = _letters(x, share)
     labels = [f"{10**high:.1e}", *[""] * (HEIGHT - 2), f"{10**low:.1e}"]
     last = str(x[-1])
     axis = f"{'':9} 0{'epochs':^{WIDTH - 1 - len(last)}}{last}"

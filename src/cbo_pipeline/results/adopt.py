@@ -51,7 +51,8 @@ def _runs_by_curve(folder: Path) -> dict[Curve, list[Path]]:
             name = runs.run_of(runs.read(path)).name
             found.setdefault(name.curve, {})[name.seed] = path
     if not found:
-        raise FileRefused(f"{folder / 'runs'}: holds no runs")
+        where = folder / "runs"
+        raise FileRefused(f"{where}: holds no runs; name a folder of results", code="no-runs", file=str(where))
     return {curve: [paths[seed] for seed in sorted(paths)] for curve, paths in sorted(found.items())}
 
 

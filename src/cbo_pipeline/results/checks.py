@@ -8,6 +8,11 @@ from cbo_pipeline.results import json_files
 from cbo_pipeline.results.code import check_digest
 
 KEYS = ("check",)
+# What the claims and the pages take from each check.
+CONTENT = {
+    "barycentres": ("residual", "instances", "fixed_point_is_best", "more_atoms_better", "example_gain"),
+    "rule_errors": ("error", "samples", "shift", "rows"),
+}
 
 
 def write(name: str, numbers: Mapping[str, Any], path: str | Path) -> None:
@@ -17,9 +22,20 @@ def write(name: str, numbers: Mapping[str, Any], path: str | Path) -> None:
 
 def read(path: str | Path) -> dict[str, Any]:
     """A check that ``write`` has stored."""
-    return json_files.read(path, {"check": KEYS})
+    content = json_files.read(path, {"check": KEYS})
+    require_content(content, path)
+    return content
 
 
 def numbers(content: Mapping[str, Any]) -> dict[str, Any]:
     """What a check found, without what its file says about itself."""
     return {key: value for key, value in content.items() if key not in (*KEYS, *json_files.OWN_KEYS)}
+
+
+def require_content(content: Mapping[str, Any], path: str | Path) -> None:
+    """Refuse, by name, a check that nobody makes or that lacks one of its numbers."""
+    name = content["check"]
+    if not isinstance(name, str) or name not in CONTENT:
+        words = f"holds the check {name!r}; known are {', '.join(CONTENT)}"
+        raise json_files.refused(path, words, "unknown-name", "check")
+    json_files.require(content, CONTENT[name], path, [key for key in CONTENT[name] if key != "rows"])

@@ -11,6 +11,7 @@ KEYS = (
     "experiment", "variant", "method", "problem", "M", "N", "settings", "iterations", "seconds_per_iteration",
     "seconds_per_iteration_median", "seconds_per_epoch", "state_bytes", "peak_bytes",
 )  # fmt: skip
+NUMBERS = ("M", "N", "seconds_per_iteration", "seconds_per_epoch", "state_bytes", "peak_bytes")
 
 
 def write(cost: Mapping[str, Any], path: str | Path) -> None:
@@ -20,4 +21,6 @@ def write(cost: Mapping[str, Any], path: str | Path) -> None:
 
 def read(path: str | Path) -> dict[str, Any]:
     """A cost that ``write`` has stored."""
-    return json_files.read(path, {"cost": KEYS})
+    content = json_files.read(path, {"cost": KEYS})
+    json_files.require(content, KEYS, path, NUMBERS)
+    return content

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cbo_pipeline.errors import FileRefused
 from cbo_pipeline.files import whole_file
+from cbo_pipeline.results import json_files
 
 FILE = "adopted.json"
 Ledger = tuple[Mapping[str, Any], ...]
@@ -23,14 +23,10 @@ def read(folder: str | Path) -> Ledger:
     path = Path(folder, FILE)
     if not path.exists():
         return ()
-    try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FileRefused(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (ValueError, RecursionError):
-        raise FileRefused(f"{path}: not valid JSON; restore it, or delete it and adopt again") from None
+    entries = json_files.parse(path)
     if not isinstance(entries, list) or not all(isinstance(e, dict) and set(KEYS) <= set(e) for e in entries):
-        raise FileRefused(f"{path}: not a ledger of adopted code; restore it, or delete it and adopt again")
+        words = "not a ledger of adopted code; restore it, or delete it and adopt again"
+        raise json_files.refused(path, words, "other-kind")
     return tuple(entries)
 
 

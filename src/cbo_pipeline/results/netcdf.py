@@ -51,16 +51,18 @@ def read(path: str | Path, kind: str | None = None) -> xr.Dataset:
         raise
     except Exception as error:  # the layers below raise whatever they like
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise FileRefused(f"{path}: not a readable NetCDF file ({reason}); {AGAIN}") from None
+        raise _refused(path, f"not a readable NetCDF file ({reason}); {AGAIN}", "damaged") from None
     contract = data.attrs.get("contract")
     if str(contract) != str(CONTRACT):
-        raise FileRefused(f"{path}: written under contract {contract}, this is contract {CONTRACT}; {AGAIN}")
+        words = f"written under contract {contract}, this is contract {CONTRACT}; {AGAIN}"
+        raise _refused(path, words, "other-contract", "contract")
     found = str(data.attrs.get("kind"))
     if kind is not None and found != kind:
-        raise FileRefused(f"{path}: a file of kind {found!r}, not {kind!r}")
+        words = f"a file of kind {found!r}, not {kind!r}; name a {kind}"
+        raise _refused(path, words, "other-kind", "kind")
     missing = [name for name in CONTENT.get(found, ()) if name not in {*data.variables, *data.attrs}]
     if missing:
-        raise FileRefused(f"{path}: holds no {' and no '.join(missing)}; {AGAIN}")
+        raise _refused(path, f"holds no {' and no '.join(missing)}; {AGAIN}", "missing", missing[0])
     for variable in data.variables.values():
         variable.encoding = {}
     return data
@@ -69,19 +71,24 @@ def read(path: str | Path, kind: str | None = None) -> xr.Dataset:
 def _unsealed(path: Path) -> bytes:
     """The bytes of a file of results without its seal, which must fit them."""
     if not path.is_file():
-        raise FileRefused(f"{path}: no such file")
+        there = "not a file" if path.exists() else "no such file"
+        raise _refused(path, f"{there}; is the name right?", "no-such-file")
     with path.open("rb") as file:
         first = file.read(len(HDF5))
     if first != HDF5:
-        raise FileRefused(f"{path}: {_what_else(first)}; {AGAIN}")
+        raise _refused(path, f"{_what_else(first)}; {AGAIN}", "not-netcdf")
     try:
         check_seal(path)
     except NotSealed:
         reason = "it ends without a checksum: written under contract 1, by another program, or cut short"
-        raise FileRefused(f"{path}: not a file of contract {CONTRACT} ({reason}); {AGAIN}") from None
+        raise _refused(path, f"not a file of contract {CONTRACT} ({reason}); {AGAIN}", "not-sealed") from None
     except SealBroken:
-        raise FileRefused(f"{path}: damaged (its checksum does not fit); {AGAIN}") from None
+        raise _refused(path, f"damaged (its checksum does not fit); {AGAIN}", "damaged") from None
     return path.read_bytes()[:-SEAL_LENGTH]
+
+
+def _refused(path: Path, words: str, code: str, key: str = "") -> FileRefused:
+    return FileRefused(f"{path}: {words}", code=code, key=key, file=str(path))
 
 
 def _what_else(content: bytes) -> str:

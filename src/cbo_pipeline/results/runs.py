@@ -60,7 +60,8 @@ def read(path: str | Path) -> xr.Dataset:
     try:
         run_of(data)
     except UserError as error:
-        raise FileRefused(f"{path}: {error}; {netcdf.AGAIN}") from None
+        words = f"{path}: {error}; {netcdf.AGAIN}"
+        raise FileRefused(words, code=error.code, key=error.key, file=str(path)) from None
     return data
 
 

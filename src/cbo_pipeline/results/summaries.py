@@ -37,7 +37,16 @@ def summarise_curve(paths: Sequence[str | Path]) -> xr.Dataset:
     first = of_files[0]
     for path, run in zip(paths, of_files, strict=True):
         if curve_settings(run) != curve_settings(first):
-            raise FileRefused(f"{path}: its settings are not those of {paths[0]}; {netcdf.AGAIN}")
+            words = f"{path}: its settings are not those of {paths[0]}; {netcdf.AGAIN}"
+            raise FileRefused(words, code="other-settings", key="settings", file=str(path))
+    seeds_seen: dict[int, str | Path] = {}
+    for path, run in zip(paths, of_files, strict=True):
+        if run.name.seed in seeds_seen:
+            words = (
+                f"{path}: a second run of seed {run.name.seed}, beside {seeds_seen[run.name.seed]}; name one of them"
+            )
+            raise FileRefused(words, code="twice", key="seed", file=str(path))
+        seeds_seen[run.name.seed] = path
     order = np.argsort([run.name.seed for run in of_files])
     seeds = [of_files[i].name.seed for i in order]
     per_seed = xr.concat([_series(data[i]) for i in order], xr.Variable("seed", seeds), join="outer")
@@ -71,6 +80,21 @@ _FILL = {"diverged": 0, "settings": "", "run_code": ""}
 def read(path: str | Path) -> xr.Dataset:
     """Read a summary; curves can be selected by ``curve`` and by ``variant``."""
     return with_index(netcdf.read(path, "summary"))
+
+
+def refuse_mixture(paths: Sequence[str | Path], found: Sequence[xr.Dataset]) -> None:
+    """Refuse, by its file, a summary of another experiment than the first, or a curve that comes twice."""
+    origin: dict[str, str | Path] = {}
+    for path, data in zip(paths, found, strict=True):
+        experiment, first = data.attrs["experiment"], found[0].attrs["experiment"]
+        if experiment != first:
+            words = f"{path}: of the experiment {experiment}, while {paths[0]} is of {first}; join one at a time"
+            raise FileRefused(words, code="other-experiment", key="experiment", file=str(path))
+        for curve in map(str, data["curve"].values):
+            if curve in origin:
+                words = f"{path}: holds the curve {curve}, as {origin[curve]} does; name one of them"
+                raise FileRefused(words, code="twice", key="curve", file=str(path))
+            origin[curve] = path
 
 
 def with_index(data: xr.Dataset) -> xr.Dataset:

@@ -41,7 +41,9 @@ def verify(folder: str | Path, config: Mapping[str, Any]) -> list[Row]:
     """A row for every run, summary, cost, check and figure below a folder."""
     folder = Path(folder)
     if not folder.is_dir():
-        raise FileRefused(f"{folder}: no such folder of results")
+        raise FileRefused(
+            f"{folder}: no such folder of results; is the name right?", code="no-such-folder", file=str(folder)
+        )
     known = _Known(config, ledger.read(folder))
     paths = sorted(path for suffix in SUFFIXES for path in folder.rglob(f"*{suffix}"))
     rows = (_row(path, known) for path in paths if not path.name.startswith("."))

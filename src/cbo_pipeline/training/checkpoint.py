@@ -12,9 +12,11 @@ A checkpoint is continued only by the code and the libraries that wrote it: the 
 gives.
 """
 
+import contextlib
 import glob
 import itertools
 import json
+import os
 import signal
 import sys
 import time
@@ -76,7 +78,8 @@ def resume_or_start(run: Run, path: Path, fingerprint: str) -> tuple[Training, s
     aside.
     """
     if path.exists() and not path.is_dir() and not _looks_like_a_checkpoint(path):
-        raise FileRefused(f"{path}: not a checkpoint; name another file with --checkpoint")
+        words = f"{path}: not a checkpoint; name another file with --checkpoint"
+        raise FileRefused(words, code="foreign", key="--checkpoint", file=str(path))
     training = Training.start(run)
     remarks = []
     for candidate in (path, *_set_aside(path)):
@@ -106,8 +109,9 @@ def remove(run: Run, path: Path) -> None:
 
 def refuse_output(path: Path, output: Path) -> None:
     """Refuse a checkpoint that is the output as well."""
-    if path.resolve() == output.resolve():
-        raise ConfigError(f"--checkpoint: {path} is the output itself; name another file")
+    if os.path.realpath(path) == os.path.realpath(output):
+        words = f"--checkpoint: {path} is the output itself; name another file"
+        raise ConfigError(words, code="is-output", key="--checkpoint", file=str(path))
 
 
 def _looks_like_a_checkpoint(path: Path) -> bool:
@@ -257,5 +261,6 @@ class Keeper:
         except (OSError, UserError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             if reason != self.failed:
-                print(f"no checkpoint: {self.path}: {reason}; training goes on without", file=sys.stderr)
+                with contextlib.suppress(OSError, ValueError):  # a full disk may hold the log as well
+                    print(f"no checkpoint: {self.path}: {reason}; training goes on without", file=sys.stderr)
             self.failed = reason

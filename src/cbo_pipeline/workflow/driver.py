@@ -1,18 +1,23 @@
 """What the driver, the Snakemake that plans and submits, does before and after the rules are read."""
 
+import contextlib
+import io
 import os
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from cbo_pipeline import plugins
 from cbo_pipeline.config import check_config, loading
-from cbo_pipeline.errors import ConfigError
+from cbo_pipeline.errors import ConfigError, UserError
 from cbo_pipeline.problems._mnist_arrays import ENVIRONMENT
-from cbo_pipeline.results import ledger
+from cbo_pipeline.results import kinds, ledger
 from cbo_pipeline.workflow.fetch_mnist import places
-from cbo_pipeline.workflow.plan import Plan
+from cbo_pipeline.workflow.plan import Plan, run_file
+
+SHOWN = 4  # curves that a warning names
 
 
 def refuse_lost_configfiles(arguments: Iterable[str]) -> None:
@@ -53,3 +58,90 @@ def caption_of(label: str, root: str | Path) -> str:
     """The figure's own caption in the report, or the one for figures that have none; relative to the rules."""
     own = Path(root, "workflow", "report", f"{label}.rst")
     return f"../report/{own.name if own.is_file() else 'figure.rst'}"
+
+
+# --- What was asked for ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line of Snakemake asks for: targets, and rules or files after its options."""
+
+    targets: frozenset[str] = frozenset()
+    forced: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, arguments: Sequence[str]) -> "Asked":
+        """By Snakemake's own parser: the rules are read before Snakemake tells what it was asked for."""
+        from snakemake.cli import get_argument_parser
+
+        with contextlib.redirect_stderr(io.StringIO()):
+            try:
+                found, _ = get_argument_parser().parse_known_args(list(arguments))
+            except SystemExit:  # not a command line of Snakemake: it is used from Python
+                return cls()
+        names = (found.targets, found.forcerun, {*(found.until or ()), *(found.omit_from or ())})
+        return cls(*(frozenset(map(str, part or ())) for part in names))
+
+
+def refuse_unknown_targets(plan: Plan, asked: Asked, rules: Iterable) -> None:
+    """Refuse what nothing makes, with the nearest name. ``rules`` are Snakemake's.
+
+    A file that is there already is left to Snakemake.
+    """
+    rules = list(rules)
+    names = {str(rule.name) for rule in rules}
+    made = {str(path) for rule in rules for path in rule.output if "{" not in str(path)}
+    for target in sorted(asked.targets | asked.forced | asked.others):
+        path = target if target in names or Path(target).is_absolute() else os.path.normpath(target)
+        complaint = None if Path(path).exists() else plan.complaint(path, names | made)
+        if complaint:
+            raise UserError(complaint, code="unknown-target", key=target)
+    for label in sorted(asked.forced & set(plan.figures)):
+        number = plan.figures[label].number
+        if number:
+            words = f"--forcerun {label}: the rule that draws it is {number}; write --forcerun {number}"
+            raise UserError(words, code="other-name", key=label)
+
+
+def other_settings(plan: Plan, folder: str | Path = ".") -> list[str]:
+    """A warning if runs in the folder have the names of the plan's runs and other settings: they would be replaced.
+
+    One run of each curve is looked at.
+    """
+    curves, runs = [], 0
+    for curve in plan.curves:
+        there = [name for name in plan.names_of(curve) if Path(folder, run_file(name)).is_file()]
+        if not there:
+            continue
+        with contextlib.suppress(OSError):
+            found = kinds.kind_of(Path(folder, run_file(there[0])))
+            wanted = plan.curve_run(curve).with_seed(there[0].seed).json
+            if found is not None and found.settings not in ("", wanted):
+                curves.append(str(curve))
+                runs += len(there)
+    if not curves:
+        return []
+    named = ", ".join(curves[:SHOWN]) + (f" and {len(curves) - SHOWN} more" if len(curves) > SHOWN else "")
+    return [
+        f"results/runs holds {runs} runs of the same names with other settings ({named}). They are replaced when they"
+        " are made; to keep both, give --directory another folder."
+    ]
+
+
+# --- Snakemake's scheduler ---------------------------------------------------------------------------------------
+
+
+def drop_rate_limit(workflow) -> None:
+    """Keep Snakemake's scheduler from looking at all waiting jobs over and over.
+
+    By default Snakemake starts at most 100 jobs a second. For this it looks at all waiting jobs again one second
+    after it last did, for whatever reason: so every job that ends adds one more look per second, for good, and after
+    some hundred jobs the driver keeps a core busy (https://github.com/snakemake/snakemake/pull/3744; no option turns
+    the limit off as of 9.27). Ours are no more than a few a second. A limit that the user sets is kept.
+    ``tests/workflow/test_driver.py`` tells when Snakemake no longer needs this.
+    """
+    limit = workflow.scheduling_settings.max_jobs_per_timespan
+    if limit and (limit.max_jobs, limit.timespan) == (100, 1):
+        workflow.scheduler.job_rate_limiter = None

@@ -1,14 +1,21 @@
 """A Snakemake that was killed leaves its lock behind, and the same command again would be refused.
 
-Every driver therefore notes its host and process beside the lock. A lock is removed when all drivers that were
-noted are dead; the lock of one that lives, or of another host, is left to Snakemake and to the user (--unlock).
+Every driver therefore notes its host and process beside the lock. If all drivers that were noted are dead, the lock
+is removed by ``snakemake --unlock``; the lock of one that lives, or of another host, is left to Snakemake and the
+user. Where no note can be written, Snakemake works without.
 """
 
 import atexit
+import contextlib
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+
+# Unlocking needs a workflow and takes any: this one has no rules.
+NO_RULES = Path(__file__).parent / "no_rules.smk"
 
 
 def started(process) -> str:
@@ -29,21 +36,38 @@ def lives(note: Path) -> bool:
         return note.read_text() == started(process)
     except PermissionError:
         return True
-    except (OSError, ValueError):
+    except (OSError, ValueError, OverflowError):
         return False
 
 
 def clear_dead_lock(warn: Callable[[str], None]) -> None:
     """Remove the lock of dead drivers from the working directory, and note this driver until it ends."""
-    notes = Path(".snakemake/drivers")
-    notes.mkdir(parents=True, exist_ok=True)
-    dead = [note for note in notes.iterdir() if not lives(note)]
-    if dead and len(dead) == len(list(notes.iterdir())):
-        for lock in Path(".snakemake/locks").glob("*.lock"):
-            warn(f"Removing {lock}: the Snakemake that made it was killed.")
-            lock.unlink(missing_ok=True)
-    for note in dead:
+    folder = Path(".snakemake").absolute()  # Snakemake changes its directory before it ends
+    notes = folder / "drivers"
+    try:
+        notes.mkdir(parents=True, exist_ok=True)
+        dead = [note for note in notes.iterdir() if not lives(note)]
+        all_dead = dead and len(dead) == len(list(notes.iterdir()))
+        own = notes / f"{socket.gethostname()}.{os.getpid()}"
+        own.write_text(started(os.getpid()))
+        atexit.register(_forget, own)
+        for note in dead:
+            note.unlink(missing_ok=True)
+    except OSError as error:
+        warn(f"{notes}: {error.strerror or error}; should this Snakemake be killed, its lock stays.")
+        return
+    if all_dead and any(folder.glob("locks/*.lock")):
+        warn(f"Removing the lock in {folder}: the Snakemake that made it was killed.")
+        unlock(folder.parent)
+
+
+def unlock(folder: Path) -> None:
+    """Remove Snakemake's lock from a working directory."""
+    command = [sys.executable, "-m", "snakemake", "--unlock", "--snakefile", NO_RULES, "--directory", folder]
+    subprocess.run([*map(str, command), "--quiet", "all"], cwd=folder, capture_output=True, check=False)
+
+
+def _forget(note: Path) -> None:
+    with contextlib.suppress(OSError):
         note.unlink(missing_ok=True)
-    own = notes / f"{socket.gethostname()}.{os.getpid()}"
-    own.write_text(started(os.getpid()))
-    atexit.register(own.unlink, missing_ok=True)
+        note.parent.rmdir()  # if it was the last one

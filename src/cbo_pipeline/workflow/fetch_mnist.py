@@ -105,7 +105,9 @@ def fetch_originals(data_dir: Path, source: Path | None = None, say: Callable[[s
     if wanted:
         raise UserError(
             f"MNIST: {', '.join(wanted)} could not be obtained; tried {'; '.join(tried)}. Put the files, raw or as"
-            f" .gz, into {raw(data_dir, '')} by hand, or set {ENVIRONMENT} to a folder that has them"
+            f" .gz, into {raw(data_dir, '')} by hand, or set {ENVIRONMENT} to a folder that has them",
+            code="no-data",
+            key=ENVIRONMENT,
         )
 
 

@@ -89,9 +89,13 @@ class Plan:
     def _first_runs(self, curve: Curve) -> Run:
         return resolve(self.config, self._runs_of_curve[curve][0])
 
+    def names_of(self, curve: Curve) -> list[RunName]:
+        """The runs of a curve, by their names."""
+        return self._runs_of_curve.get(curve, [])
+
     def runs_of(self, curve: Curve) -> list[str]:
         """The files of a curve's runs."""
-        return [run_file(name) for name in self._runs_of_curve.get(curve, ())]
+        return [run_file(name) for name in self.names_of(curve)]
 
     def seeds_of(self, wildcards) -> str:
         """The seeds of a curve, as a short list."""
@@ -207,16 +211,18 @@ class Plan:
 
     # --- Targets ------------------------------------------------------------------------------------------------
 
-    def complaint(self, target: str) -> str | None:
+    def complaint(self, target: str, others: Iterable[str] = ()) -> str | None:
         """One line about a target that nothing makes, with the nearest name; nothing if the target is fine.
 
-        ``target`` is a path below results; other paths are not this plan's business.
+        ``target`` is a path or the name of a rule, ``others`` are names of rules and files that are made besides.
         """
-        known = {*self.everything(), *self.costs_of_claims(), *map(cost_file, self.curves), MNIST_FILE}
-        if not target.startswith("results/") or target in known:
+        known = {*self.everything(), *self.costs_of_claims(), *map(cost_file, self.curves), MNIST_FILE, *others}
+        if target in known or target.startswith("results/readings/"):  # the readings' own plan knows those
             return None
-        near = difflib.get_close_matches(target, known, n=1, cutoff=0.5)
-        return f"{target}: nothing in the config makes this file" + (f"; did you mean {near[0]}?" if near else "")
+        like = sorted(name for name in known if ("/" in name) == ("/" in target))
+        near = difflib.get_close_matches(target, like, n=1)
+        advice = f"did you mean {near[0]}?" if near else "`snakemake --list` names the targets"
+        return f"{target}: nothing in the config makes this; {advice}"
 
 
 def iteration_minutes(run: Run) -> int:

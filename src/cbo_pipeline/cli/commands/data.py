@@ -1,9 +1,9 @@
 """The command that gets data: ``fetch-mnist``."""
 
-import sys
 from pathlib import Path
 
-from cbo_pipeline.cli.commands.options import add_command
+from cbo_pipeline.cli import outputs, streams
+from cbo_pipeline.cli.commands.options import add_command, add_force, check_output
 
 PURPOSE = "by hand"
 
@@ -24,14 +24,19 @@ def declare(commands) -> None:
         metavar="DIR",
         help="folder that has the files, raw or as .gz (it is only read)",
     )
-    command.add_argument("--output", type=Path, metavar="FILE", help="write what was checked, as md5sum does")
+    command.add_argument(
+        "--output", type=outputs.file_name, metavar="FILE", help="write what was checked, as md5sum does"
+    )
+    add_force(command)
 
 
 def _fetch_mnist(options) -> int:
     from cbo_pipeline.problems._mnist_arrays import folder
     from cbo_pipeline.workflow import fetch_mnist
 
-    fetch_mnist.fetch(options.data_dir or folder(), options.source, lambda text: print(text, file=sys.stderr))
+    if options.output:
+        check_output(options, "list of MNIST's files")
+    fetch_mnist.fetch(options.data_dir or folder(), options.source, streams.say)
     if options.output:
         fetch_mnist.write_manifest(options.output)
     return 0

@@ -1,9 +1,9 @@
 """Stages of the workflow that judge: ``check-barycentres``, ``check-rule``, ``claims`` and ``readings``."""
 
-import sys
 from pathlib import Path
 
-from cbo_pipeline.cli.commands.options import add_command, add_output
+from cbo_pipeline.cli import outputs, streams
+from cbo_pipeline.cli.commands.options import add_command, add_force, add_output, check_output
 
 PURPOSE = "stages of the workflow"
 
@@ -23,21 +23,24 @@ def declare(commands) -> None:
         ("html", "the verdicts as a page"),
         ("speed", "crossing, epochs to given risks and costs as data"),
     ):
-        command.add_argument(f"--{name}", type=Path, metavar="FILE", help=content)
+        command.add_argument(f"--{name}", type=outputs.file_name, metavar="FILE", help=content)
+    add_force(command)
     command.add_argument("--readings", type=Path, metavar="FILE", help="what `readings` found, for the last column")
     what = "judge the claims under other readings of the paper"
     command = add_command(commands, "readings", what, _readings)
     command.add_argument("--results", type=Path, default=Path("results"), help="folder of results (default: results)")
     command.add_argument("--config", action="append", default=[], metavar="FILE", help="laid over config.yaml")
     command.add_argument("--file", type=Path, metavar="FILE", help="the readings (default: workflow/readings.yaml)")
-    command.add_argument("--json", type=Path, metavar="FILE", help="the verdicts as data")
-    command.add_argument("--markdown", type=Path, metavar="FILE", help="the verdicts as tables")
+    command.add_argument("--json", type=outputs.file_name, metavar="FILE", help="the verdicts as data")
+    command.add_argument("--markdown", type=outputs.file_name, metavar="FILE", help="the verdicts as tables")
+    add_force(command)
 
 
 def _check_barycentres(options) -> int:
     from cbo_pipeline.claims import barycentres
     from cbo_pipeline.results import checks
 
+    check_output(options, "check")
     checks.write("barycentres", barycentres.check_barycentres(), options.output)
     return 0
 
@@ -46,6 +49,7 @@ def _check_rule(options) -> int:
     from cbo_pipeline.claims import rule_errors
     from cbo_pipeline.results import checks
 
+    check_output(options, "check")
     checks.write("rule_errors", rule_errors.rule_errors(), options.output)
     return 0
 
@@ -56,6 +60,8 @@ def _claims(options) -> int:
     from cbo_pipeline.pages import claims as pages
     from cbo_pipeline.results import readings
 
+    kinds = {"json": "claims", "speed": "speed", "markdown": "verdicts", "html": "verdicts"}
+    _check_outputs(options, kinds, [*options.evidence, *filter(None, [options.readings])])
     evidence = files.read(options.evidence)
     rows, measured = claims.judge_all(evidence), speed.speed(evidence)
     errors = evidence.checks.get("rule_errors")
@@ -70,7 +76,7 @@ def _claims(options) -> int:
         pages.write_markdown(rows, measured, options.markdown, errors)
     if options.html:
         pages.write_html(rows, measured, options.html, errors)
-    print(pages.tally(rows), file=sys.stderr)
+    streams.say(pages.tally(rows))
     return 0
 
 
@@ -81,10 +87,18 @@ def _readings(options) -> int:
     from cbo_pipeline.pages.claims import plain
     from cbo_pipeline.results import readings
 
+    kinds = {"json": "readings", "markdown": "readings"}
+    _check_outputs(options, kinds, [*map(Path, options.config), *filter(None, [options.file])])
     found = reading_verdicts.judge_readings(ReadingPlan.of(options.config, options.file), options.results)
     if options.json:
         readings.write(plain(found), options.json)
     if options.markdown:
         pages.write_markdown(found, options.markdown)
-    print(pages.tally(found), file=sys.stderr)
+    streams.say(pages.tally(found))
     return 0
+
+
+def _check_outputs(options, kinds: dict[str, str], inputs: list[Path]) -> None:
+    """Refuse the outputs of these options, by the kind of their content."""
+    named = [(option, getattr(options, option), kind) for option, kind in kinds.items()]
+    outputs.check([outputs.Output(f"--{o}", path, kind) for o, path, kind in named if path], inputs, options.force)

@@ -1,7 +1,9 @@
 """Commands that look at things: ``show``, ``check``, ``reference``, ``completion``."""
 
+import sys
 from pathlib import Path
 
+from cbo_pipeline.cli import streams
 from cbo_pipeline.cli.commands.options import add_command, add_config
 
 PURPOSE = "by hand"
@@ -19,7 +21,7 @@ def declare(commands) -> None:
 def _show(options) -> int:
     from cbo_pipeline.pages import show
 
-    print(show.text(options.file))
+    streams.tell(show.text(options.file, streams.can_show(show.CHARACTERS, sys.stdout)))
     return 0
 
 
@@ -28,19 +30,19 @@ def _check(options) -> int:
 
     config = load_config(*options.config)
     check_config(config)
-    print(f"{sum(1 for _ in runs(config))} runs, every setting in bounds")
+    streams.tell(f"{sum(1 for _ in runs(config))} runs, every setting in bounds")
     return 0
 
 
 def _reference(options) -> int:
     from cbo_pipeline.pages import reference
 
-    print(reference.markdown(), end="")
+    streams.tell(reference.markdown(), end="")
     return 0
 
 
 def _completion(options) -> int:
     from cbo_pipeline.cli import completion, parser
 
-    print(completion.script(parser.build()))
+    streams.tell(completion.script(parser.build()))
     return 0

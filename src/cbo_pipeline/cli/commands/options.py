@@ -1,8 +1,10 @@
 """Options that several commands share."""
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
+from cbo_pipeline.cli import outputs
 from cbo_pipeline.errors import ConfigError
 
 
@@ -14,7 +16,20 @@ def add_command(commands, name: str, what: str, run, epilog: str | None = None) 
 
 
 def add_output(command: argparse.ArgumentParser, what: str) -> None:
-    command.add_argument("--output", required=True, type=Path, help=f"the {what} file to write")
+    """``--output`` for one file, and ``--force``."""
+    command.add_argument(
+        "--output", required=True, type=outputs.file_name, metavar="FILE", help=f"the {what} file to write"
+    )
+    add_force(command)
+
+
+def add_force(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--force", action="store_true", help="replace files that this pipeline did not make")
+
+
+def check_output(options, kind: str, inputs: Iterable[Path] = ()) -> None:
+    """Refuse ``--output`` unless it is new or a result of that kind; see ``outputs``."""
+    outputs.check([outputs.Output("--output", options.output, kind)], inputs, options.force)
 
 
 def add_config(command: argparse.ArgumentParser) -> None:

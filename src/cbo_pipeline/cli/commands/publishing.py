@@ -1,12 +1,13 @@
 """Commands that make pages: ``record``, ``page``, ``redraw``, ``compare``, ``publish``."""
 
-import sys
 from pathlib import Path
 
-from cbo_pipeline.cli.commands.options import add_command, add_output
+from cbo_pipeline.cli import outputs, streams
+from cbo_pipeline.cli.commands.options import add_command, add_force, add_output, check_output
 from cbo_pipeline.errors import ConfigError
 
 PURPOSE = "pages"
+REDRAWN = ".redrawn"  # the file by which a folder that `redraw` filled is known
 
 
 def declare(commands) -> None:
@@ -25,12 +26,15 @@ def declare(commands) -> None:
     command = add_command(commands, "compare", what, _compare)
     command.add_argument("one", type=Path, help="a folder of results, such as results")
     command.add_argument("other", type=Path, help="another one, such as docs/reproduction")
-    command.add_argument("--json", type=Path, metavar="FILE", help="write the table as data")
+    command.add_argument("--json", type=outputs.file_name, metavar="FILE", help="write the table as data")
+    add_force(command)
     command = add_command(
         commands, "publish", "gather figures, verdicts, summaries and costs in one folder", _publish
     )
     _add_results(command)
-    command.add_argument("--output", required=True, type=Path, help="folder to fill; what it holds is replaced")
+    command.add_argument(
+        "--output", required=True, type=Path, help="folder to fill; what was published there before is replaced"
+    )
     command.add_argument("--readme", type=Path, metavar="FILE", help="page whose part on the results is made anew")
 
 
@@ -41,16 +45,19 @@ def _add_results(command) -> None:
 def _page(options) -> int:
     from cbo_pipeline.pages import index
 
+    check_output(options, "page", filter(None, [options.readings]))
     size = index.write(options.results, options.output, options.readings)
-    print(f"{options.output}: {size / 1e6:.1f} MB", file=sys.stderr)
+    streams.say(f"{options.output}: {size / 1e6:.1f} MB")
     return 0
 
 
 def _redraw(options) -> int:
     from cbo_pipeline.pages import redraw
 
+    outputs.check_folder("--output", options.output, REDRAWN, [options.published])
     for line in redraw.redraw(options.published, options.output):
-        print(line, file=sys.stderr)
+        streams.say(line)
+    outputs.mark_folder(options.output, REDRAWN)
     return 0
 
 
@@ -58,8 +65,10 @@ def _compare(options) -> int:
     from cbo_pipeline.pages import compare
     from cbo_pipeline.pages.claims import write_json
 
+    if options.json:
+        outputs.check([outputs.Output("--json", options.json, "comparison")], force=options.force)
     rows = compare.compare(options.one, options.other)
-    print("\n".join(compare.lines(rows)))
+    streams.tell("\n".join(compare.lines(rows)))
     if options.json:
         write_json(compare.as_json(rows, options.one, options.other), options.json)
     return compare.exit_code(rows)
@@ -73,8 +82,10 @@ def _record(options) -> int:
 
     try:
         config = json.loads(options.settings)
-    except ValueError:
-        raise ConfigError("--settings: not valid JSON") from None
+    except (ValueError, RecursionError):
+        words = "--settings: not valid JSON; the workflow gives the whole config"
+        raise ConfigError(words, code="not-json", key="--settings") from None
+    check_output(options, "settings")
     settings.write_record(config, versions(), options.output)
     return 0
 
@@ -84,7 +95,7 @@ def _publish(options) -> int:
 
     made = publish.publish(options.results, options.output, options.readme)
     size = sum(path.stat().st_size for path in made) / 1e6
-    print(
+    streams.tell(
         f"{len(made)} files, {size:.1f} MB, in {options.output}" + (f"; {options.readme}" if options.readme else "")
     )
     return 0

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from cbo_pipeline.cli.commands.options import add_command, add_output
+from cbo_pipeline.cli import outputs
+from cbo_pipeline.cli.commands.options import add_command, add_force, add_output, check_output
 from cbo_pipeline.errors import UserError
 
 PURPOSE = "stages of the workflow"
@@ -33,7 +34,15 @@ def declare(commands) -> None:
     command.add_argument(
         "--readings", type=Path, metavar="FILE", help="readings.json, for the figures of the readings"
     )
-    command.add_argument("--output", required=True, nargs="+", type=Path, help="files to write (.pdf, .png)")
+    command.add_argument(
+        "--output",
+        required=True,
+        nargs="+",
+        type=outputs.file_name,
+        metavar="FILE",
+        help="files to write (.pdf, .png, .svg)",
+    )
+    add_force(command)
     command = add_command(commands, "animate", "draw the film of the ensemble that gathers around the sine", _animate)
     command.add_argument("summary", type=Path, help="the summary of the experiment gathering")
     add_output(command, "GIF")
@@ -47,6 +56,7 @@ def _summarise(options) -> int:
     if bool(options.runs) == (None not in by_seed) or (options.runs and any(by_seed)):
         raise UserError("summarise: name the runs, or give --seeds, --folder and --sizes", code="which-runs")
     paths = options.runs or [options.folder / f"{options.sizes}_seed{s}.nc" for s in seeds_of(options.seeds)]
+    check_output(options, "summary", paths)
     netcdf.write(summaries.summarise_curve(paths), options.output)
     return 0
 
@@ -54,13 +64,21 @@ def _summarise(options) -> int:
 def _join(options) -> int:
     from cbo_pipeline.results import netcdf, summaries
 
-    netcdf.write(summaries.join([summaries.read(path) for path in options.summaries]), options.output)
+    check_output(options, "summary", options.summaries)
+    found = [summaries.read(path) for path in options.summaries]
+    summaries.refuse_mixture(options.summaries, found)
+    netcdf.write(summaries.join(found), options.output)
     return 0
 
 
 def _figure(options) -> int:
     from cbo_pipeline import figures
 
+    figures.find(options.label)
+    written = [outputs.Output("--output", path, "figure") for path in options.output]
+    inputs = [*options.summaries, *options.costs, *filter(None, [options.readings])]
+    outputs.check(written, inputs, options.force)
+    figures.check_formats(options.output)
     if options.readings:
         figures.draw_readings(options.label, options.readings, options.output)
     else:
@@ -72,6 +90,7 @@ def _animate(options) -> int:
     from cbo_pipeline.figures import animation
     from cbo_pipeline.results import summaries
 
+    check_output(options, "figure", [options.summary])
     data = summaries.read(options.summary)
     animation.gathering({data.attrs["experiment"]: data}, options.output)
     return 0

@@ -2,9 +2,9 @@
 
 import shlex
 import sys
-from pathlib import Path
 
-from cbo_pipeline.cli.commands.options import add_command, add_output, add_run, chosen_run, seconds
+from cbo_pipeline.cli import outputs, streams
+from cbo_pipeline.cli.commands.options import add_command, add_output, add_run, check_output, chosen_run, seconds
 
 PURPOSE = "by hand"
 
@@ -16,7 +16,7 @@ def declare(commands) -> None:
     add_output(command, "NetCDF")
     command.add_argument(
         "--checkpoint",
-        type=Path,
+        type=outputs.file_name,
         metavar="FILE",
         help="where an interrupted run is kept (default: OUTPUT.checkpoint)",
     )
@@ -45,13 +45,15 @@ def _train(options) -> int:
     run = chosen_run(options)
     memory.check(run, run.name.place)
     kept = options.checkpoint or options.output.with_name(f"{options.output.name}.checkpoint")
-    files.check_writable(options.output)
     checkpoint.refuse_output(kept, options.output)
+    files.refuse_irregular(kept)
+    check_output(options, "run", options.config)
+    outputs.tell_what_is_replaced(options.output, run.json)
     # Now: a source that is edited later is not what runs here.
     digest, fingerprint = code.run_digest(run.method, run.problem), code.fingerprint(run.method, run.problem)
     training, remark = checkpoint.resume_or_start(run, kept, fingerprint)
     if remark:
-        print(remark, file=sys.stderr)
+        streams.say(remark)
     done = training.iteration // training.batches_per_epoch
     show = progress.Progress(str(run.name), training.history.epochs, done)
     with checkpoint.Keeper(kept, options.checkpoint_seconds, fingerprint) as keeper:
@@ -60,13 +62,13 @@ def _train(options) -> int:
                 show(step.epoch, training.history)
             if keeper.stops(training):
                 then = "starts again" if keeper.failed else f"continues from {kept}"
-                print(f"\nstopped by {keeper.signal.name}; the same command {then}", file=sys.stderr)
+                streams.say(f"\nstopped by {keeper.signal.name}; the same command {then}")
                 return 128 + keeper.signal
     netcdf.write(runs.dataset(run, training.history, digest), options.output)
     checkpoint.remove(run, kept)
-    print(_result(run, training.history, options.output), file=sys.stderr)
+    streams.say(_result(run, training.history, options.output))
     if sys.stderr.isatty():
-        print(f"To look at it: cbo-pipeline show {shlex.quote(str(options.output))}", file=sys.stderr)
+        streams.say(f"To look at it: cbo-pipeline show {shlex.quote(str(options.output))}")
     return 0
 
 
@@ -84,8 +86,12 @@ def _result(run, history, output) -> str:
 
 
 def _cost(options) -> int:
+    from cbo_pipeline.config import memory
     from cbo_pipeline.results import costs
     from cbo_pipeline.training import cost
 
-    costs.write(cost.measure(chosen_run(options), options.seconds), options.output)
+    run = chosen_run(options)
+    memory.check(run, run.name.place)
+    check_output(options, "cost", options.config)
+    costs.write(cost.measure(run, options.seconds), options.output)
     return 0

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from cbo_pipeline.cli import streams
 from cbo_pipeline.cli.commands.options import add_command, add_config
 
 PURPOSE = "trust in results"
@@ -28,7 +29,7 @@ def _verify(options) -> int:
     from cbo_pipeline.results import verify
 
     rows = verify.verify(options.folder, load_config(*options.config))
-    print("\n".join(verify.lines(rows, options.all)))
+    streams.tell("\n".join(verify.lines(rows, options.all)))
     return 0 if all(row.fits for row in rows) else 1
 
 
@@ -38,7 +39,7 @@ def _adopt(options) -> int:
     refused = 0
     for outcome in adopt.adopt(options.folder, options.epochs):
         refused += not outcome.adopted
-        print(f"{'adopted' if outcome.adopted else 'refused'}  {outcome.curve}: {outcome.words}", flush=True)
+        streams.tell(f"{'adopted' if outcome.adopted else 'refused'}  {outcome.curve}: {outcome.words}")
     return 1 if refused else 0
 
 

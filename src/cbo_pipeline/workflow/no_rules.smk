@@ -1,0 +1,1 @@
+# No rules: see driver_lock.py.
