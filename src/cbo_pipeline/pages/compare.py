@@ -62,7 +62,8 @@ def lines(rows: Sequence[Row]) -> list[str]:
     """A table for the terminal, and the tally."""
     widths = [max(len(getattr(row, name)) for row in rows) for name in ("kind", "name", "state")]
     table = [
-        f"{row.kind:{widths[0]}}  {row.name:{widths[1]}}  {row.state:{widths[2]}}  {row.where}".rstrip() for row in rows
+        f"{row.kind:{widths[0]}}  {row.name:{widths[1]}}  {row.state:{widths[2]}}  {row.where}".rstrip()
+        for row in rows
     ]
     return [*table, "", tally(rows)]
 
@@ -198,7 +199,9 @@ def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 
 def _figures(one: Path, other: Path, curves: Sequence[Row]) -> Iterator[Row]:
-    files = [{p.name: p for p in (folder / "figures").glob("*") if p.suffix in (".png", ".pdf")} for folder in (one, other)]
+    files = [
+        {p.name: p for p in (folder / "figures").glob("*") if p.suffix in (".png", ".pdf")} for folder in (one, other)
+    ]
     labels = dict.fromkeys(Path(name).stem for table in files for name in sorted(table))
     for label in labels:
         shared = [name for name in (f"{label}.pdf", f"{label}.png") if name in files[0] and name in files[1]]
@@ -225,7 +228,10 @@ def _by_curves(label: str, curves: Sequence[Row]) -> tuple[str, str]:
         return state, f"shows {', '.join(names[:SHOWN])}{' and others' if len(names) > SHOWN else ''}"
     if AGREES in states:
         return AGREES, "its curves agree"
-    return AGREES, "the same curves, drawn by other versions" if shown else "a drawing without results, of other bytes"
+    return (
+        AGREES,
+        "the same curves, drawn by other versions" if shown else "a drawing without results, of other bytes",
+    )
 
 
 def _shows(need: figures.Need, name: str) -> bool:
