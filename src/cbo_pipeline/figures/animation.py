@@ -20,6 +20,8 @@ STILL = 8  # as long as so many frames the last one is shown: a pause before the
 
 def gathering(data: dict[str, xr.Dataset], path: Path) -> None:
     """Draw the film from the summary of the experiment ``gathering``; the same summary gives the same bytes."""
+    if "gathering" not in data:
+        raise UserError("the animation needs the summary of the experiment gathering", code="no-summary")
     run = style.curve(data["gathering"], "cbo")
     if Path(path).suffix != ".gif":
         raise UserError(f"{path}: the animation is written as .gif", code="format", file=str(path))
