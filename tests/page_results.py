@@ -41,6 +41,12 @@ def make(folder: Path, hostile: str = "") -> Path:
     return folder
 
 
+def only_verdicts(folder: Path) -> Path:
+    """A folder with nothing but claims.json."""
+    pages.write_json(verdicts(""), folder / "claims.json")
+    return folder
+
+
 # A grey dot.
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010800000000"

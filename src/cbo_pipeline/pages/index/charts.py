@@ -316,7 +316,9 @@ def _film(id: str, film: Film, keys: Sequence[Key], alt: str, *, ensemble: bool 
             "transform": [{"filter": f"datum.f == {frame} && {filter_}"}, *unfolded],
             "mark": {"type": "line", "clip": True, "aria": False, **mark},
             "encoding": {
-                "x": x_channel, "y": y_channel, "color": vega.colours(keys),
+                "x": x_channel,
+                "y": y_channel,
+                "color": vega.colours(keys),
                 "detail": {"field": "p", "type": "nominal"},
                 **({} if ensemble else {"strokeDash": vega.dashes(keys)}),
             },
