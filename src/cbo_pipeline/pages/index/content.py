@@ -20,7 +20,6 @@ from cbo_pipeline.pages import provenance
 from cbo_pipeline.results import summaries
 
 
-
 @dataclass(frozen=True)
 class Claim:
     """A row of claims.json. What older or smaller results do not tell is None."""
@@ -130,7 +129,8 @@ def read(folder: Path, readings: Path | None = None) -> Content:
     folder = Path(folder)
     rows = _json(folder / "claims.json")
     if not isinstance(rows, list) or not rows:
-        raise UserError(f"{folder / 'claims.json'}: missing or empty; make everything first (make paper)")
+        words = f"{folder / 'claims.json'}: missing or empty; make everything first (make paper)"
+        raise UserError(words, code="no-results", file=str(folder / "claims.json"))
     found = [summaries.read(path) for path in sorted((folder / "summary").glob("*.nc"))]
     by_experiment = {str(data.attrs["experiment"]): data for data in found}
     return Content(
