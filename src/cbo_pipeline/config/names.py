@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from cbo_pipeline.errors import UserError
 
-
 MOST_SEEDS = 10**6  # in one range
 
 

@@ -216,10 +216,10 @@ def draw(label: str, summaries: Sequence[Path], outputs: Sequence[Path], costs: 
         raise UserError(
             f"{label}: shows results/readings.json; name it with --readings", code="missing", key="--readings"
         )
-    by_experiment: dict[str, dict] = {}
+    by_experiment: dict[str, list] = {}
     for path in summaries:
         data = summary_files.read(path)
-        by_experiment.setdefault(data.attrs["experiment"], {})[path] = data
+        by_experiment.setdefault(data.attrs["experiment"], []).append((path, data))
     missing = {need.experiment for need in figure.needs} - set(by_experiment)
     if missing:
         raise UserError(
@@ -228,8 +228,8 @@ def draw(label: str, summaries: Sequence[Path], outputs: Sequence[Path], costs: 
             key="summaries",
         )
     for parts in by_experiment.values():
-        summary_files.refuse_mixture(list(parts), list(parts.values()))
-    data = {experiment: summary_files.join(list(parts.values())) for experiment, parts in by_experiment.items()}
+        summary_files.refuse_mixture([path for path, _ in parts], [data for _, data in parts])
+    data = {name: summary_files.join([data for _, data in parts]) for name, parts in by_experiment.items()}
     draw_data(figure, data, [cost_files.read(path) for path in costs], outputs)
 
 
