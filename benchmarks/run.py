@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import tables
-from cbo_pipeline.pages.publish import processor
+from cbo_pipeline.pages.provenance import processor
 from timing import line
 
 HERE = Path(__file__).parent

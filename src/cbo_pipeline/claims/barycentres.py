@@ -86,8 +86,7 @@ def check_barycentres(
 
 
 def trained_ensembles(M: int, N: int, epochs: tuple[int, ...]) -> Iterator[Ensemble]:
-    """The particles of the square example at some epochs: all with their Gibbs weights, and some with equal weights.
-    """
+    """The particles of the square example at some epochs: all with Gibbs weights, and some with equal weights."""
     run = resolve(load_config(), RunName("square", "ot_cbo", M, N, seed=0), {"epochs": max(max(epochs), 1)})
     training = Training.start(run)
     for epoch in epochs:

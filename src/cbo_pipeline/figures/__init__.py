@@ -136,7 +136,7 @@ FIGURES = {
         Figure(
             "sine_pairs",
             "s9",
-            "sine",
+            "pairs",
             "Sine: CBO's risk over Adam's at the end, pair by pair",
             (Need("sine", ("cbo", "adam")),),
             "Supplement",

@@ -78,9 +78,8 @@ def versions(summaries: Mapping[str, xr.Dataset]) -> dict[str, str]:
 
 def machine() -> str:
     cores = os.cpu_count() or 1
-    return (
-        f"{processor()}, {cores} core{'s' if cores > 1 else ''}, {memory.available() / 1e9:.0f} GB, {platform.system()}"
-    )
+    size = f"{cores} core{'s' if cores > 1 else ''}, {memory.available() / 1e9:.0f} GB"
+    return f"{processor()}, {size}, {platform.system()}"
 
 
 def commit() -> str:

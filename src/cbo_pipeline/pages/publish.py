@@ -3,12 +3,8 @@
 Nothing is typed by hand: ``make publish`` builds it all.
 """
 
-import json
 import os
-import platform
-import re
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,10 +13,11 @@ import xarray as xr
 
 from cbo_pipeline import figures
 from cbo_pipeline.claims.files import read_verdicts
-from cbo_pipeline.config import Run, load_config, memory, resolve, runs
+from cbo_pipeline.config import Run, load_config, resolve, runs
 from cbo_pipeline.errors import FileRefused
 from cbo_pipeline.files import whole_file
 from cbo_pipeline.pages import claims as pages
+from cbo_pipeline.pages import index, provenance
 from cbo_pipeline.results import job_times as stages
 from cbo_pipeline.results import netcdf
 from cbo_pipeline.results import summaries as summary_files
@@ -28,6 +25,7 @@ from cbo_pipeline.results import summaries as summary_files
 BEGIN, END = "<!-- made by `make publish`: begin -->", "<!-- made by `make publish`: end -->"
 MANIFEST = ".published"  # the list of the files that publish made
 VERDICTS = ("claims.md", "claims.json", "speed.json")
+OTHERS = ("readings.json", "readings.md", "figures/gathering.gif")  # published if they were made
 # Statistics over the seeds that are published; those of other series follow from the seeds' own.
 STATISTICS_OF = ("risk", "accuracy")
 # Claim 15 compares the variances of neighbouring steps to the last bit.
@@ -63,8 +61,15 @@ def publish(results: Path, output: Path, readme: Path | None = None) -> list[Pat
         netcdf.write(lean(data), output / "summary" / name)
     for name in VERDICTS:
         shutil.copy(results / name, output)
-    said = _said(summaries, jobs)
-    _write(output / "README.md", _page(said, drawn, jobs, claims, summaries, output))
+    for name in OTHERS:
+        if (results / name).is_file():
+            shutil.copy(results / name, output / name)
+    made = provenance.gather(results, {data.attrs["experiment"]: data for data in summaries.values()})
+    provenance.write(made, output)
+    said = _said(summaries, jobs, made)
+    _write(output / "README.md", _page(said, drawn, jobs, claims, made, output))
+    if (results / index.NAME).is_file():
+        index.write(output, output / index.NAME)
     if before is not None:
         place = Path(os.path.relpath(output, readme.parent)).as_posix()
         _write(readme, f"{BEGIN}\n{_excerpt(said, claims, drawn, place)}\n{END}".join(before))
@@ -148,15 +153,13 @@ def _published(output: Path) -> list[Path]:
     return [path for path in inside if path.is_file() or path.is_symlink()]
 
 
-def _said(summaries: dict[str, xr.Dataset], jobs: Sequence[stages.Job]) -> str:
+def _said(summaries: dict[str, xr.Dataset], jobs: Sequence[stages.Job], made: provenance.Made) -> str:
     """What was run, where, and what it took, in a sentence."""
-    cores = os.cpu_count() or 1
-    place = f"{processor()} ({cores} core{'s' if cores > 1 else ''})"
     took = f"{stages.core_hours(jobs):.2f} core hours in {stages.span(stages.wall_seconds(jobs))}"
-    return f"{coverage(summaries)}, made on {place} at commit {_commit()}: {took}."
+    return f"{coverage(summaries)}, made on {made.machine} at commit {made.commit}: {took}."
 
 
-def _page(said, drawn, jobs, claims, summaries, output: Path) -> str:
+def _page(said, drawn, jobs, claims, made: provenance.Made, output: Path) -> str:
     size = sum(p.stat().st_size for p in (output / "summary").glob("*.nc")) / 1e6
     missing = [f.label for f in figures.FIGURES.values() if f not in drawn]
     parts = [
@@ -164,7 +167,7 @@ def _page(said, drawn, jobs, claims, summaries, output: Path) -> str:
         f"Made by `make publish`. {said} The verdicts, with numbers and intervals, are in [claims.md](claims.md):"
         f" {pages.tally(claims)}. How to read them: [docs/reproduction.md](../reproduction.md).",
         "## Where",
-        _table(("what", "which"), list(_where(summaries).items())),
+        _table(("what", "which"), [("commit", made.commit), ("machine", made.machine), *made.versions.items()]),
         "## What it cost",
         "One thread a job. The wall time is that in which at least one job of the stage was running; stages overlap."
         " Core hours are processor time as Snakemake saw it, every half minute; the end of a job may be missing.",
@@ -214,39 +217,3 @@ def _table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 def _write(path: Path, text: str) -> None:
     with whole_file(path) as partial:
         partial.write_text(text, encoding="utf-8")
-
-
-def _where(summaries: dict[str, xr.Dataset]) -> dict[str, str]:
-    """Machine, versions, commit. The versions are those that the results name."""
-    found: dict[str, list[str]] = {}
-    for data in summaries.values():
-        for name, version in json.loads(data.attrs["versions"]).items():
-            found.setdefault(name, [])
-            found[name] += [version] if version not in found[name] else []
-    machine = f"{processor()}, {os.cpu_count()} cores, {memory.available() / 1e9:.0f} GB, {platform.system()}"
-    return {"commit": _commit(), "machine": machine, **{name: ", ".join(v) for name, v in found.items()}}
-
-
-def _commit() -> str:
-    """The commit of the code, and whether what decides the results was edited since."""
-    root = Path(__file__).parents[3]
-
-    def git(*arguments: str) -> str:
-        done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
-        return done.stdout.strip()
-
-    try:
-        commit = git("rev-parse", "--short=12", "HEAD")
-        edited = git("status", "--porcelain", "--", "src", "workflow", "Snakefile", "config.yaml")
-    except OSError:
-        commit = edited = ""
-    if not commit:
-        return "unknown"
-    return commit + (" with local changes" if edited else "")
-
-
-def processor() -> str:
-    """The name of the processor, where the system tells it."""
-    info = Path("/proc/cpuinfo")
-    found = re.search(r"^model name\s*:\s*(.+)$", info.read_text() if info.exists() else "", re.MULTILINE)
-    return found.group(1) if found else platform.processor() or platform.machine()

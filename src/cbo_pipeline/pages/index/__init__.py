@@ -6,20 +6,35 @@ charts, training, vega, axis    the figures, as Vega-Lite
 maths, html    formulas and the page itself
 """
 
+import dataclasses
 from pathlib import Path
 
+from cbo_pipeline.errors import UserError
 from cbo_pipeline.files import mark, whole_file
 
+NAME = "index.html"
 LARGEST = 6_000_000  # bytes: a page that opens at once, also from a mail
+DETAILS = (1.0, 0.5, 0.25, 0.1)  # shares of the points of single runs that are tried
 ASSETS = tuple(Path(__file__).with_name(name) for name in ("page.css", "page.js"))
 
 
 def write(results: Path, output: Path, readings: Path | None = None) -> int:
-    """Make the page of a folder of results; returns its size in bytes."""
+    """Make the page of a folder of results; returns its size in bytes.
+
+    If it would be too large, single runs are drawn with fewer points.
+    """
     from cbo_pipeline.pages.index import content, html
 
-    page = html.document(content.read(results, readings), Path(output))
-    text = f"{page.rstrip()}\n<!-- {mark('page')} -->\n".encode()
+    found = content.read(results, readings)
+    for detail in DETAILS:
+        page = html.document(dataclasses.replace(found, detail=detail), Path(output))
+        text = f"{page.rstrip()}\n<!-- {mark('page')} -->\n".encode()
+        if len(text) <= LARGEST:
+            break
+    else:
+        raise UserError(
+            f"{output}: the page would have {len(text)} bytes, {LARGEST} at most are allowed", code="size"
+        )
     with whole_file(output) as partial:
         partial.write_bytes(text)
     return len(text)

@@ -15,8 +15,8 @@ RISK = r"empirical risk $\hat{R}(\theta)$"
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure: its label among the static figures, its number in the paper, what to see, and the interactive chart if
-    it has one.
+    """A figure: its label among the static figures, its number in the paper, what to see, and the interactive chart
+    if it has one.
     """
 
     label: str
@@ -58,14 +58,17 @@ CHAPTERS = (
         "Consensus-based optimisation",
         "Can networks be trained without gradients, by an ensemble that agrees with itself?",
         (
-            r"CBO moves $N$ networks, its particles, with parameters $\theta_1,\dots,\theta_N$. Each is drawn towards a"
-            r" consensus point $V$, a mean of all particles in which those of small risk $\hat{R}$ count most. Noise in"
+            r"CBO moves $N$ networks, its particles, with parameters $\theta_1,\dots,\theta_N$. Each is drawn"
+            " towards a"
+            r" consensus point $V$, a mean of all particles in which those of small risk $\hat{R}$ count most. Noise"
+            " in"
             r" proportion to the distance from $V$ keeps them looking around, and dies out as they agree:",
         ),
         r"\theta_n^{k+1} = \theta_n^k - \lambda\,\Delta t\,(\theta_n^k - V^k)"
         r" + \tilde\sigma\sqrt{\Delta t}\,(\theta_n^k - V^k)\odot\xi_n^k",
         r"with $V^k = \sum_n \beta(\theta_n^k)\,\theta_n^k$ and weights $\beta(\theta)$ proportional to"
-        r" $\exp(-\alpha\hat{R}(\theta))$. The paper recalls that the particles agree only if $2\lambda > \tilde\sigma^2$,"
+        r" $\exp(-\alpha\hat{R}(\theta))$. The paper recalls that the particles agree only if"
+        r" $2\lambda > \tilde\sigma^2$,"
         r" whatever the number of parameters.",
         pictures=(
             Picture(
@@ -79,8 +82,10 @@ CHAPTERS = (
             Picture(
                 "consensus_condition",
                 "",
-                r"By how many decades the variance of the ensemble changed, run by run, against $\tilde\sigma^2/(2\lambda)$."
-                " Left of the dotted line the condition is met. Points far below zero are ensembles that agreed.",
+                r"By how many decades the variance of the ensemble changed, run by run, against"
+                r" $\tilde\sigma^2/(2\lambda)$."
+                " Left of the dotted line the condition is met, left of the other the one that holds for steps of"
+                r" $\Delta t$. Points far below zero are ensembles that agreed.",
                 charts.consensus_condition,
             ),
         ),
@@ -97,7 +102,8 @@ CHAPTERS = (
             Picture(
                 "sine_training",
                 "Figure 2",
-                "Empirical risk per epoch, CBO against Adam. Switch curves in the legend, show single seeds, drag over"
+                "Empirical risk per epoch, CBO against Adam. Switch curves in the legend, show single seeds, drag"
+                " over"
                 " the strip below to zoom in (a double click zooms out).",
                 charts.sine_training,
                 RISK,
@@ -124,7 +130,8 @@ CHAPTERS = (
             Picture(
                 "comparison_cbo_adam",
                 "Figure 4",
-                "Empirical risk per epoch of CBO, Adam and the hybrid, each with its own time step. The accuracy on the"
+                "Empirical risk per epoch of CBO, Adam and the hybrid, each with its own time step. The accuracy on"
+                " the"
                 " 10 000 test images, which the paper does not show, is one switch away.",
                 charts.mnist_training,
                 RISK,
@@ -132,7 +139,8 @@ CHAPTERS = (
             Picture(
                 "mnist_learning_rates",
                 "",
-                "Adam at the learning rates of the sweep, every seed. Leaps by decades at the larger rates are what the"
+                "Adam at the learning rates of the sweep, every seed. Leaps by decades at the larger rates are what"
+                " the"
                 " paper calls unstable; a median would hide them.",
                 charts.mnist_rates,
                 RISK,
@@ -154,14 +162,16 @@ CHAPTERS = (
         "multi-task",
         "Sections 3.3.2 and 4.3, Example 3",
         "Many tasks, one ensemble",
-        r"Can one ensemble serve $P = 100$ tasks at once, $\sin(2\pi x) + \Delta y_p$ with shifts $\Delta y_p$ from $-1$"
+        r"Can one ensemble serve $P = 100$ tasks at once, $\sin(2\pi x) + \Delta y_p$ with shifts $\Delta y_p$ from"
+        " $-1$"
         r" to $1$, by recycling its particles, and what does that save?",
         settings=(("multi_task", ("multi_task_cbo",)),),
         pictures=(
             Picture(
                 "diagram_multi_task",
                 "Figure 1",
-                "Single-task and Multi-Task CBO. Here the particles are those of a real run with one neuron, whose two"
+                "Single-task and Multi-Task CBO. Here the particles are those of a real run with one neuron, whose"
+                " two"
                 " parameters are the axes.",
             ),
             Picture(
@@ -211,8 +221,10 @@ CHAPTERS = (
             Picture(
                 "variance_decay",
                 "",
-                r"Proposition 3 step by step: the variance without noise over its first value, every run, and the bounds"
-                r" $(1-\Delta t)^{2k}$ that follow; or their ratio, where one is the bound. The proposition is stated for"
+                r"Proposition 3 step by step: the variance without noise over its first value, every run, and the"
+                " bounds"
+                r" $(1-\Delta t)^{2k}$ that follow; or their ratio, where one is the bound. The proposition is"
+                " stated for"
                 " equal weights; the Gibbs weights of the algorithm are beside it, switched off.",
                 charts.variance_decay,
                 r"$\mathcal{V}(\rho^k) / \mathcal{V}(\rho^0)$",
@@ -224,7 +236,8 @@ CHAPTERS = (
         "square",
         "Section 5.3, Example 4",
         "The square",
-        r"Does optimal-transport CBO train networks for $x \mapsto x^2$ that get better with the width $M$ and with the"
+        r"Does optimal-transport CBO train networks for $x \mapsto x^2$ that get better with the width $M$ and with"
+        " the"
         r" number $N$ of particles, as both mean-field models suggest?",
         settings=(("square", ("ot_cbo",)),),
         pictures=(

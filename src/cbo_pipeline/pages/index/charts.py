@@ -1,4 +1,4 @@
-"""The interactive figures of the page, one function per figure. Each returns nothing where its results are missing."""
+"""The interactive figures of the page, one function each, which returns nothing where its results are missing."""
 
 import base64
 import struct
@@ -12,8 +12,23 @@ import numpy as np
 from cbo_pipeline.pages.index import thin, training, vega
 from cbo_pipeline.pages.index.content import Content, Curve
 from cbo_pipeline.pages.index.training import Line, Quantity
-from cbo_pipeline.pages.index.vega import BLUE, DASHED, DOTTED, GREEN, INK, LONG, ORANGE, PURPLE, RED, SKY, SOLID
-from cbo_pipeline.pages.index.vega import DASH_DOT, Chart, Key, Switches
+from cbo_pipeline.pages.index.vega import (
+    BLUE,
+    DASH_DOT,
+    DASHED,
+    DOTTED,
+    GREEN,
+    INK,
+    LONG,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    SOLID,
+    Chart,
+    Key,
+    Switches,
+)
 
 RISK = Quantity("risk", "risk")
 VARIANCE = Quantity("variance", "variance")
@@ -22,6 +37,7 @@ LOOP = Quantity("risk_loop", "risk as the loop prints it")
 LOOKS = {"cbo": (BLUE, SOLID), "adam": (RED, DASHED), "hybrid": (GREEN, DASH_DOT)}
 NAMES = {"cbo": "CBO", "adam": "Adam", "hybrid": "hybrid", "ot_cbo": "optimal-transport CBO"}
 SWEEP = ((ORANGE, SOLID), (SKY, LONG), (GREEN, DASH_DOT), (RED, DASHED), (INK, SOLID), (PURPLE, DOTTED), (BLUE, LONG))
+RATES = ((RED, SOLID), (SKY, LONG), (GREEN, SOLID), (BLUE, DASHED), (INK, DOTTED))
 PARTICLES = 80  # shown of an ensemble
 UNIT = 0.01  # of the values of a film: a pixel of the chart
 ONE_TWO_FIVE = [step * 10.0**k for k in range(-4, 4) for step in (1, 2, 5)]
@@ -51,7 +67,7 @@ def sine_training(content: Content) -> Chart | None:
     if not lines:
         return None
     alt = "Empirical risk against epochs of training for CBO and Adam on the sine."
-    return training.chart("sine_training", lines, [RISK, LOOP, VARIANCE], alt)
+    return training.chart("sine_training", lines, [RISK, LOOP, VARIANCE], alt, detail=content.detail)
 
 
 def sine_example(content: Content) -> Chart | None:
@@ -122,35 +138,56 @@ def sine_example(content: Content) -> Chart | None:
     return Chart(id, vega.compiled(spec, data, alt), 310, alt, "$y$", tuple(keys), tuple(switches.options))
 
 
+HORIZON = {
+    "cbo": (SKY, LONG),
+    "hybrid": (ORANGE, DASH_DOT),
+    "hybrid_v1": (PURPLE, DASHED),
+}
+
+
 def mnist_training(content: Content) -> Chart | None:
-    """Figure 4: risk, or accuracy on the test images, of Adam, CBO and the hybrid."""
+    """Figure 4: risk, or accuracy on the test images, of Adam, CBO and the hybrid, as far as they were run."""
     found = content.of("mnist", "cbo", "adam", "hybrid")
-    lines = [
-        line_of(
-            curve, f"{NAMES[curve.variant]}, Δt = {_step(curve)}", LOOKS[curve.variant], ("risk", "risk_loop", "accuracy")
-        )
-        for curve in found
-    ]
-    if not lines:
+    if not found:
         return None
+    names = ("risk", "risk_loop", "accuracy")
+    lines = [
+        line_of(curve, f"{NAMES[curve.variant]}, Δt = {_step(curve)}", LOOKS[curve.variant], names) for curve in found
+    ]
+    lines += _horizon(content, names)
     alt = "Empirical risk against epochs of training for CBO, Adam and the hybrid on MNIST."
-    common = min(int(curve.epochs[-1]) for curve in found)
-    long = max(int(curve.epochs[-1]) for curve in found) > 4 * common
-    return training.chart("comparison_cbo_adam", lines, [RISK, LOOP, ACCURACY], alt, long=long, ratios=long)
+    ends = [int(line.data["risk"][0][-1]) for line in lines]
+    long = max(ends) > 4 * min(ends)
+    return training.chart(
+        "comparison_cbo_adam", lines, [RISK, LOOP, ACCURACY], alt, detail=content.detail, long=long, ratios=long
+    )
+
+
+def _horizon(content: Content, names: Sequence[str]) -> list[Line]:
+    """The runs over thousands of epochs, with few seeds."""
+    lines = []
+    for curve in content.of("mnist_horizon", *HORIZON):
+        name = NAMES.get(curve.variant, "hybrid of the first version")
+        label = f"{name}, Δt = {_step(curve)}, over {int(curve.epochs[-1])} epochs"
+        lines.append(line_of(curve, label, HORIZON[curve.variant], names))
+    return lines
 
 
 def mnist_rates(content: Content) -> Chart | None:
-    """Adam at every learning rate of the sweep, and whatever else was run at length, seed by seed."""
+    """Adam at every learning rate of the sweep, and the hybrid where it was run at length, seed by seed."""
     adams = [curve for curve in content.of("mnist") if curve.method == "adam"]
     if len(adams) < 2:
         return None
     adams.sort(key=lambda curve: -float(curve.settings.get("dt", 0)))
+    names = ("risk", "risk_loop", "accuracy")
     lines = [
-        line_of(curve, f"Δt = {_step(curve)}", look, ("risk", "risk_loop", "accuracy"))
-        for curve, look in zip(adams, SWEEP, strict=False)
+        line_of(curve, f"Adam, Δt = {_step(curve)}", look, names) for curve, look in zip(adams, RATES, strict=False)
     ]
+    lines += [line for line in _horizon(content, names) if line.label.startswith("hybrid")]
     alt = "Empirical risk against epochs of training for Adam on MNIST at several learning rates, every seed."
-    return training.chart("mnist_learning_rates", lines, [RISK, LOOP, ACCURACY], alt, singly=True, long=True)
+    return training.chart(
+        "mnist_learning_rates", lines, [RISK, LOOP, ACCURACY], alt, detail=content.detail, singly=True, long=True
+    )
 
 
 def multi_task_training(content: Content) -> Chart | None:
@@ -170,7 +207,7 @@ def multi_task_training(content: Content) -> Chart | None:
         if (values := curve.series(name)) is not None
     ]
     alt = "Median and minimum over the tasks of the empirical risk against epochs of training with Multi-Task CBO."
-    return training.chart("multi_task_training", lines, [RISK], alt, centre="mean")
+    return training.chart("multi_task_training", lines, [RISK], alt, detail=content.detail, centre="mean")
 
 
 TASK_LOOKS = ((BLUE, SOLID), (SKY, LONG), (GREEN, DASH_DOT), (ORANGE, DASHED), (RED, SOLID))
@@ -279,7 +316,8 @@ def _film(id: str, film: Film, keys: Sequence[Key], alt: str, *, ensemble: bool 
             "transform": [{"filter": f"datum.f == {frame} && {filter_}"}, *unfolded],
             "mark": {"type": "line", "clip": True, "aria": False, **mark},
             "encoding": {
-                "x": x_channel, "y": y_channel, "color": vega.colours(keys), "detail": {"field": "p", "type": "nominal"},
+                "x": x_channel, "y": y_channel, "color": vega.colours(keys),
+                "detail": {"field": "p", "type": "nominal"},
                 **({} if ensemble else {"strokeDash": vega.dashes(keys)}),
             },
         }  # fmt: skip
@@ -455,7 +493,10 @@ def memory(content: Content) -> Chart | None:
         return None
     id = "multi_task_memory"
     switches = Switches(id)
-    keys = [Key(f"{id}-on0", "one shared ensemble", BLUE, SOLID), Key(f"{id}-on1", "an ensemble per task", RED, DASHED)]
+    keys = [
+        Key(f"{id}-on0", "one shared ensemble", BLUE, SOLID),
+        Key(f"{id}-on1", "an ensemble per task", RED, DASHED),
+    ]
     on = [switches.checkbox(f"on{k}", key.label, True, listed=False) for k, key in enumerate(keys)]
     labels = ["MB kept, counted", "MB grown, measured", "seconds per epoch"]
     quantity = switches.choice("q", "Show", [0, 1, 2], labels, 0)
@@ -477,7 +518,12 @@ def memory(content: Content) -> Chart | None:
     }
     chosen = {"transform": [{"filter": f"datum.q == {quantity} && {vega.shown(on)}"}]}
     tips = [{"field": "P", "title": "tasks"}, {"field": "v", "title": "value", "format": ".3~g"}]
-    shape = {"field": "c", "type": "nominal", "legend": None, "scale": {"domain": [0, 1], "range": ["circle", "square"]}}
+    shape = {
+        "field": "c",
+        "type": "nominal",
+        "legend": None,
+        "scale": {"domain": [0, 1], "range": ["circle", "square"]},
+    }
     data = {"data": {"name": f"{id}_points"}}
     layers = [
         {
@@ -540,7 +586,9 @@ def mean_field(content: Content, along: str) -> Chart | None:
         rows += [
             {"c": 2, "n": size, "v": float(f"{v:.4g}"), "s": int(s)} for s, v in zip(curve.seeds, last, strict=True)
         ]
-        table.append([str(size), *(f"{v:.3g}" for v in means), f"{last.min():.3g} to {last.max():.3g}", str(len(last))])
+        table.append(
+            [str(size), *(f"{v:.3g}" for v in means), f"{last.min():.3g} to {last.max():.3g}", str(len(last))]
+        )
     rows = [row for row in rows if np.isfinite(row["v"])]
     floor = float(curves[0].settings.get("label_noise", 0)) ** 2
     sizes = [getattr(curve, along) for curve in curves]
@@ -586,7 +634,13 @@ def mean_field(content: Content, along: str) -> Chart | None:
             {
                 "data": {"name": f"{id}_floor"},
                 "transform": [calculated],
-                "mark": {"type": "rule", "strokeDash": list(DOTTED), "stroke": INK, "strokeWidth": 1.3, "aria": False},
+                "mark": {
+                    "type": "rule",
+                    "strokeDash": list(DOTTED),
+                    "stroke": INK,
+                    "strokeWidth": 1.3,
+                    "aria": False,
+                },
                 "encoding": {"y": channels["y"]},
             }
         )
@@ -630,11 +684,15 @@ def square_training(content: Content) -> Chart | None:
                 continue
             label = f"{along} = {getattr(curve, along)}, {fixed} = {getattr(curve, fixed)}"
             extreme = k in (0, len(found) - 1)
-            lines.append(line_of(curve, label, look if along == "M" else (look[0], DOTTED), ["risk"], along == "M" and extreme))
+            lines.append(
+                line_of(curve, label, look if along == "M" else (look[0], DOTTED), ["risk"], along == "M" and extreme)
+            )
     if not lines:
         return None
-    alt = "Empirical risk against epochs of optimal-transport CBO on the square, for several widths and ensemble sizes."
-    return training.chart("square_training", lines, [RISK], alt)
+    alt = (
+        "Empirical risk against epochs of optimal-transport CBO on the square, for several widths and ensemble sizes."
+    )
+    return training.chart("square_training", lines, [RISK], alt, detail=content.detail)
 
 
 def variance_decay(content: Content) -> Chart | None:
@@ -644,20 +702,16 @@ def variance_decay(content: Content) -> Chart | None:
     if not curves:
         return None
     switches = Switches(id)
-    looks = {
-        (False, True): (BLUE, SOLID),
-        (True, True): (RED, SOLID),
-        (False, False): (BLUE, DASHED),
-        (True, False): (RED, DASHED),
-    }
     groups: dict[str, int] = {}
     keys, rows = [], []
     for curve in curves:
         dt, equal = float(curve.settings["dt"]), curve.settings.get("quiet_weights") == "equal"
-        label = f"Δt = {dt:g}, {'equal' if equal else 'Gibbs'} weights"
+        starts = int(curve.settings.get("barycentre_starts", 1))
+        label = f"Δt = {dt:g}, {'equal' if equal else 'Gibbs'} weights" + (f", {starts} starts" if starts > 1 else "")
         if label not in groups:
             groups[label] = len(keys)
-            keys.append(Key(f"{id}-on{len(keys)}", label, *looks[dt >= 0.3, equal]))
+            colour = (BLUE if dt < 0.3 else RED) if starts == 1 else (SKY if dt < 0.3 else ORANGE)
+            keys.append(Key(f"{id}-on{len(keys)}", label, colour, SOLID if equal else DASHED))
         first = int(curve.settings.get("quiet_from", 0))
         chosen = curve.epochs > first
         values = curve.series("variance")[:, chosen]
@@ -672,16 +726,19 @@ def variance_decay(content: Content) -> Chart | None:
                  "e": steps.tolist(), "v": thin.rounded(part, 5)}
                 for q, part in enumerate(parts)
             ]  # fmt: skip
-    on = [
-        switches.checkbox(f"on{k}", key.label, "equal" in key.label, listed=False) for k, key in enumerate(keys)
-    ]
+    on = [switches.checkbox(f"on{k}", key.label, "equal" in key.label, listed=False) for k, key in enumerate(keys)]
     quantity = switches.choice("q", "Show", [0, 1], ["variance and bounds", "ratio to the bound"], 0)
     start = switches.choice("t", "From", [2, 0, 1], ["all", "random ensembles", "trained ensembles"], 2)
     log = switches.value("y", f"{quantity} == 0")
     filter_ = f"datum.q == {quantity} && ({start} == 2 || datum.t == {start}) && {vega.shown(on)}"
     transform = [{"filter": filter_}, {"flatten": ["e", "v"]}]
     channels = {
-        "x": {"field": "e", "type": "quantitative", "scale": {"nice": False}, "axis": {"title": "step k without noise", "tickCount": 6}},
+        "x": {
+            "field": "e",
+            "type": "quantitative",
+            "scale": {"nice": False},
+            "axis": {"title": "step k without noise", "tickCount": 6},
+        },
         "y": {
             "field": "y",
             "type": "quantitative",
@@ -716,7 +773,12 @@ def variance_decay(content: Content) -> Chart | None:
         dt, steps = float(curve.settings["dt"]), int(curve.epochs[-1]) - int(curve.settings.get("quiet_from", 0))
         longest[dt] = max(longest.get(dt, 1), steps)
     bounds = [
-        {"q": q, "r": r, "e": list(range(last)), "v": thin.rounded((1 - dt) ** (2.0 * np.arange(last)) if q == 0 else np.ones(last), 5)}
+        {
+            "q": q,
+            "r": r,
+            "e": list(range(last)),
+            "v": thin.rounded((1 - dt) ** (2.0 * np.arange(last)) if q == 0 else np.ones(last), 5),
+        }
         for r, (dt, last) in enumerate(longest.items())
         for q in (0, 1)
     ]
@@ -731,7 +793,10 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 
 
 def consensus_condition(content: Content) -> Chart | None:
-    """How far the variance fell against sigma^2 / (2 lambda), every run, by the number of parameters."""
+    """How far the variance fell against sigma^2 / (2 lambda), every run, by the number of parameters.
+
+    In steps of dt the mean square contracts if (1 - lambda dt)^2 + sigma^2 dt < 1.
+    """
     id = "consensus_condition"
     rows = []
     for curve in content.of("consensus_condition"):
@@ -746,12 +811,13 @@ def consensus_condition(content: Content) -> Chart | None:
         for seed, value in zip(curve.seeds, fall, strict=True):
             clipped = float(np.clip(np.nan_to_num(value, nan=70, posinf=70, neginf=-70), -70, 70))
             rows.append({"M": curve.M, "r": round(ratio, 4), "v": round(clipped, 2), "s": int(seed)})
+        discrete = 1 - float(curve.settings["lambda"]) * float(curve.settings.get("dt", 0)) / 2
     if not rows:
         return None
     widths = sorted({row["M"] for row in rows})
     palette = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY)
     keys = [
-        Key(f"{id}-on{k}", f"{3 * M} parameters", palette[k % 6], shape=SHAPES[k % 6]) for k, M in enumerate(widths)
+        Key(f"{id}-on{k}", f"{3 * M} parameters", palette[k % 6], None, SHAPES[k % 6]) for k, M in enumerate(widths)
     ]
     for row in rows:
         row["c"] = widths.index(row.pop("M"))
@@ -760,9 +826,12 @@ def consensus_condition(content: Content) -> Chart | None:
     scale = {"domain": list(range(len(keys))), "range": [key.shape for key in keys]}
     layers = [
         {
-            "data": {"values": [{"x": 1}]},
-            "mark": {"type": "rule", "stroke": INK, "strokeDash": list(DOTTED), "strokeWidth": 1.4, "aria": False},
-            "encoding": {"x": {"field": "x", "type": "quantitative"}},
+            "data": {"values": [{"x": 1, "c": 0}, {"x": round(discrete, 4), "c": 1}]},
+            "mark": {"type": "rule", "stroke": INK, "strokeWidth": 1.4, "aria": False},
+            "encoding": {
+                "x": {"field": "x", "type": "quantitative"},
+                "strokeDash": vega.by_curve([list(DOTTED), list(LONG)]),
+            },
         },
         {
             "data": {"values": [{"y": 0}]},
@@ -795,7 +864,8 @@ def consensus_condition(content: Content) -> Chart | None:
     spec = {"params": switches.params, "width": 600, "height": 260, "layer": layers}
     made = vega.compiled(spec, {f"{id}_points": rows}, alt)
     title = "change of the variance, in decades (below 0: the particles agree)"
-    return Chart(id, made, 310, alt, title, (*keys, Key(None, "the condition", INK, DOTTED)))
+    lines = Key(None, "the condition", INK, DOTTED), Key(None, "the same in discrete time", INK, LONG)
+    return Chart(id, made, 310, alt, title, (*keys, *lines))
 
 
 def _step(curve: Curve) -> str:

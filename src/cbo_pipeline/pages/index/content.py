@@ -17,6 +17,7 @@ import xarray as xr
 from cbo_pipeline.claims.rule import VERDICTS
 from cbo_pipeline.errors import FileRefused, UserError
 from cbo_pipeline.pages import provenance
+from cbo_pipeline.results import readings as reading_files
 from cbo_pipeline.results import summaries
 
 
@@ -79,8 +80,10 @@ class Curve:
         return None if np.isnan(values).all() else values
 
     def strokes(self, name: str = "risk") -> tuple[np.ndarray, np.ndarray] | None:
-        """Epochs and values (seed, epoch) to draw single runs by: where only some epochs were stored, the smallest and
-        the largest value in between come before the stored one, so that no leap is lost.
+        """Epochs and values (seed, epoch) to draw single runs by.
+
+        Where only some epochs were stored, the smallest and the largest value in between come before the stored one,
+        so that no leap is lost.
         """
         values, low, high = (self.series(f"{name}{end}") for end in ("", "_smallest", "_largest"))
         if values is None:
@@ -108,8 +111,9 @@ class Content:
     claims: tuple[Claim, ...]
     curves: Mapping[str, tuple[Curve, ...]]
     speed: Mapping[str, Any]
-    readings: Any
+    readings: Mapping[str, Any] | None
     made: provenance.Made
+    detail: float = 1.0  # share of the points that charts of training show of single runs
 
     def of(self, experiment: str, *variants: str) -> list[Curve]:
         """The curves of an experiment, all or those of the given variants in their order."""
@@ -133,12 +137,15 @@ def read(folder: Path, readings: Path | None = None) -> Content:
         raise UserError(words, code="no-results", file=str(folder / "claims.json"))
     found = [summaries.read(path) for path in sorted((folder / "summary").glob("*.nc"))]
     by_experiment = {str(data.attrs["experiment"]): data for data in found}
+    readings = readings or folder / "readings.json"
+    others = reading_files.read(readings) if readings.is_file() else None
+    robust = (others or {}).get("robustness", {})
     return Content(
         folder=folder,
-        claims=tuple(_claim(row, folder / "claims.json") for row in rows),
+        claims=tuple(_claim(row, robust, folder / "claims.json") for row in rows),
         curves={name: tuple(_curves(name, data)) for name, data in by_experiment.items()},
         speed=_json(folder / "speed.json") or {},
-        readings=_json(readings or folder / "readings.json"),
+        readings=others,
         made=provenance.read(folder, by_experiment),
     )
 
@@ -152,8 +159,10 @@ def _json(path: Path) -> Any:
         raise FileRefused(f"{path}: not valid JSON; delete it and make it again") from None
 
 
-def _claim(row: Any, path: Path) -> Claim:
+def _claim(row: Any, robust: Mapping[str, str], path: Path) -> Claim:
+    """A row of claims.json; whether other readings turn it may stand there, or in readings.json."""
     try:
+        row = {"robustness": robust.get(str(row["id"])), **{k: v for k, v in row.items() if v is not None}}
         known = {name: row[name] for name in Claim.__dataclass_fields__ if row.get(name) is not None}
         if known["verdict"] not in VERDICTS:
             raise FileRefused(f"{path}: claim {known['id']} has the unknown verdict {known['verdict']!r}")

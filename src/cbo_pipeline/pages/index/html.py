@@ -15,11 +15,13 @@ from typing import Any
 
 from cbo_pipeline import claims
 from cbo_pipeline.claims import rule
-from cbo_pipeline.figures import FIGURES
-from cbo_pipeline.pages.claims import speed_tables
-from cbo_pipeline.pages.index import axis, maths
-from cbo_pipeline.pages.index.chapters import CHAPTERS, Chapter, Evidence, Picture
+from cbo_pipeline.claims.evidence import Choices
 from cbo_pipeline.claims.rule import VERDICTS
+from cbo_pipeline.config import Curve as CurveName
+from cbo_pipeline.figures import FIGURES, OF_READINGS
+from cbo_pipeline.pages.claims import speed_tables
+from cbo_pipeline.pages.index import axis, maths, readings
+from cbo_pipeline.pages.index.chapters import CHAPTERS, Chapter, Evidence, Picture
 from cbo_pipeline.pages.index.content import Claim, Content, Curve
 from cbo_pipeline.pages.index.vega import Chart, Key
 from cbo_pipeline.results.job_times import span
@@ -75,7 +77,7 @@ def document(content: Content, output: Path) -> str:
             + "".join(_claim(claim, Evidence(), links) for claim in others)
             + "</section>"
         )
-    body += [_readings(content), _costs(content), _gallery(links), "</main>", _footer(content)]
+    body += [_readings(content, links, charts), _costs(content), _gallery(links), "</main>", _footer(content)]
     return _whole("".join(body), charts)
 
 
@@ -127,27 +129,31 @@ def masthead(content: Content, links: Links) -> str:
         f'<dt class="v-{CLASSES[verdict]}">{mark(verdict)} {verdict}</dt><dd>{words}</dd>'
         for verdict, words in MEANINGS.items()
     )
-    contents = "".join(f'<li><a href="#{c.id}">{html.escape(c.title)}</a></li>' for c in CHAPTERS)
+    chapters = [(chapter.id, chapter.title) for chapter in CHAPTERS]
+    chapters += [("readings", "Other readings")] if content.readings else []
+    contents = "".join(f'<li><a href="#{id}">{html.escape(title)}</a></li>' for id, title in chapters)
     return f"""
 <header class="masthead">
 <div><p class="kicker">A reproduction, claim by claim</p>
 <h1>{html.escape(PAPER)}</h1>
 <p class="byline">of the paper by W. De Deyn, M. Herty and G. Samaey,
 <a href="https://arxiv.org/abs/2511.21466">arXiv 2511.21466</a></p>
-<p class="lede">The paper trains two-layer neural networks without gradients: an ensemble of networks wanders, agrees, and
-gathers around a solution. This page is the paper with the answers filled in. Every network was trained anew, every
-figure drawn from these runs, and each claim of the paper’s text held against them. No curve was copied from the paper: it
-is judged by its words.</p>
+<p class="lede">The paper trains two-layer neural networks without gradients: an ensemble of networks wanders, agrees,
+and gathers around a solution. This page is the paper with the answers filled in. Every network was trained anew,
+every figure drawn from these runs, and each claim of the paper’s text held against them. No curve was copied from the
+paper: it is judged by its words.</p>
 </div>
 <ul class="tally" aria-label="Verdicts">{tally}</ul>
 <details class="aside"><summary>What the verdicts mean</summary><dl class="meanings">{meanings}</dl>
-<p>Each claim has a number, and a line that was drawn before the number was known. {html.escape(rule.EXPLANATION)}</p></details>
+<p>Each claim has a number, and a line that was drawn before the number was known. {html.escape(rule.EXPLANATION)}</p>
+</details>
 </header>
 <nav class="strip" aria-label="The claims"><ol>{strip}</ol></nav>
 <div class="masthead">
 <nav class="contents" aria-label="Contents"><ol>{contents}</ol></nav>
 <div class="panels"><section aria-labelledby="made"><h2 id="made">How it was made</h2>{_made(content)}</section>
-<section aria-labelledby="yourself"><h2 id="yourself">Make it yourself</h2><p>In a clone of the project, with Python 3.11 or newer:</p>
+<section aria-labelledby="yourself"><h2 id="yourself">Make it yourself</h2>
+<p>In a clone of the project, with Python 3.11 or newer:</p>
 {"".join(f"{command(text)}<p class='what'>{html.escape(what)}</p>" for text, what in COMMANDS)}</section></div>
 </div>"""
 
@@ -289,7 +295,9 @@ def _tex(value: Any) -> str:
 
 
 def _name(variant: str) -> str:
-    return {"cbo": "CBO", "adam": "Adam", "ot_cbo": "OT-CBO", "multi_task_cbo": "Multi-Task CBO"}.get(variant, variant)
+    return {"cbo": "CBO", "adam": "Adam", "ot_cbo": "OT-CBO", "multi_task_cbo": "Multi-Task CBO"}.get(
+        variant, variant
+    )
 
 
 def _picture(picture: Picture, content: Content, links: Links, charts: list[Chart]) -> str:
@@ -299,15 +307,17 @@ def _picture(picture: Picture, content: Content, links: Links, charts: list[Char
     if chart is None and (static is None or picture.chart):
         return ""
     files = [
-        links.to(path, suffix[1:].upper()) for suffix in (".pdf", ".png") if (path := content.figure(picture.label, suffix))
+        links.to(path, suffix[1:].upper())
+        for suffix in (".pdf", ".png")
+        if (path := content.figure(picture.label, suffix))
     ]
-    known = FIGURES.get(picture.label)
+    known = {**FIGURES, **OF_READINGS}.get(picture.label)
     remake = f"<code>snakemake --cores all {known.number}</code>" if known and known.number else ""
     further = " · ".join(part for part in (*files, remake) if part)
     number = picture.number or (f"Figure {known.number.upper()}" if known and known.number else "Ours")
     caption = (
         f"<figcaption><b>{html.escape(number)}.</b> {maths.words(picture.caption)}"
-        f'{f" <span class=further>{further}</span>" if further else ""}</figcaption>'
+        f"{f' <span class=further>{further}</span>' if further else ''}</figcaption>"
     )
     if chart is None:
         data = base64.b64encode(static.read_bytes()).decode()
@@ -345,10 +355,10 @@ def _chart(chart: Chart, picture: Picture) -> str:
 def _key(key: Key) -> str:
     """An entry of the legend: a sample of the line, and the place of its switch, which brings its label."""
     dash = f' stroke-dasharray="{" ".join(map(str, key.dash))}"' if key.dash else ""
-    line = f'<path d="M1 8h26" stroke="{key.colour}" stroke-width="2.4"{dash}/>'
+    line = f'<path d="M1 8h26" stroke="{key.colour}" stroke-width="2.4"{dash}/>' if key.dash is not None else ""
     shapes = {
         "dot": f'<circle cx="14" cy="8" r="2.2" fill="{key.colour}"/>',
-        "circle": f'{line if key.dash is not None else ""}<circle cx="14" cy="8" r="4" fill="{key.colour}"/>',
+        "circle": f'{line}<circle cx="14" cy="8" r="4" fill="{key.colour}"/>',
         "square": f'{line}<path d="M10.5 4.5h7v7h-7z" fill="{key.colour}"/>',
         "triangle-up": f'<path d="M14 3.5l5 9h-10z" fill="none" stroke="{key.colour}" stroke-width="1.8"/>',
         "diamond": f'<path d="M14 2.5l5 5.5-5 5.5-5-5.5z" fill="none" stroke="{key.colour}" stroke-width="1.8"/>',
@@ -374,7 +384,7 @@ def _claim(claim: Claim, evidence: Evidence, links: Links) -> str:
         ("Its parts", _parts(claim)),
         ("The number", maths.typeset(claim.statistic)),
         ("Holds if", maths.typeset(claim.threshold)),
-        ("Behind it", html.escape(_behind(claim, evidence, links.content))),
+        ("Behind it", html.escape(_behind(claim, links.content))),
         ("Other readings", maths.typeset(claim.robustness)),
     ]
     facts = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in rows if text)
@@ -401,10 +411,14 @@ def _parts(claim: Claim) -> str:
     parts = claim.details.get("parts")
     if not isinstance(parts, Mapping) or len(parts) < 2:
         return ""
-    rows = [
-        f'<li class="v-{CLASSES[part["verdict"]]}">{mark(part["verdict"])} {maths.typeset(str(name))}: {part["verdict"]}</li>'
+    verdicts = {
+        str(name): part["verdict"]
         for name, part in parts.items()
         if isinstance(part, Mapping) and part.get("verdict") in CLASSES
+    }
+    rows = [
+        f'<li class="v-{CLASSES[verdict]}">{mark(verdict)} {maths.typeset(name)}: {verdict}</li>'
+        for name, verdict in verdicts.items()
     ]
     return f'<ul class="parts">{"".join(rows)}</ul>' if rows else ""
 
@@ -414,7 +428,10 @@ def _interval(spread: tuple[float | None, float | None], digits: int) -> str:
     low, high = spread
     if low is None and high is None:
         return "too few seeds for an interval"
-    ends = maths.number(-math.inf if low is None else low, digits), maths.number(math.inf if high is None else high, digits)
+    ends = (
+        maths.number(-math.inf if low is None else low, digits),
+        maths.number(math.inf if high is None else high, digits),
+    )
     return f"interval {ends[0]} to {ends[1]}"
 
 
@@ -430,16 +447,30 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) or not text else f"{text}."
 
 
-def _behind(claim: Claim, evidence: Evidence, content: Content) -> str:
+def _behind(claim: Claim, content: Content) -> str:
     """Seeds and epochs behind a verdict: as the judge tells them, or else as the summaries have them."""
-    seeds, epochs = claim.seeds, claim.epochs
-    curves = [curve for name in evidence.experiments for curve in content.of(name)]
+    seeds, epochs = claim.seeds, claim.epochs or claim.details.get("epochs")
+    curves = _looked_at(claim.id, content)
     if seeds is None and curves and claim.value is not None:
         seeds = _range({len(curve.seeds) for curve in curves})
     if epochs is None and curves and claim.value is not None:
         epochs = _range({int(curve.epochs[-1]) for curve in curves})
-    parts = [f"{_plain(value)} {unit}" if value is not None else "" for value, unit in ((seeds, "seeds"), (epochs, "epochs"))]
+    parts = [
+        f"{_plain(value)} {unit}" if value is not None else ""
+        for value, unit in ((seeds, "seeds"), (epochs, "epochs"))
+    ]
     return ", ".join(part for part in parts if part)
+
+
+def _looked_at(id: int, content: Content) -> list[Curve]:
+    """The curves that the judge of a claim looks at."""
+    declared = next((claim for claim in claims.CLAIMS if claim.id == id), None)
+    return [
+        curve
+        for curves in content.curves.values()
+        for curve in curves
+        if declared and declared.looks_at(CurveName(curve.experiment, curve.variant, curve.M, curve.N), Choices())
+    ]
 
 
 def _plain(value: Any) -> str:
@@ -463,8 +494,25 @@ def table_of(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f'<div class="scroll"><table><thead><tr>{cells}</tr></thead><tbody>{lines}</tbody></table></div>'
 
 
-def _readings(content: Content) -> str:
-    return ""
+def _readings(content: Content, links: Links, charts: list[Chart]) -> str:
+    """The verdicts under other readings of the paper: the matrix, and the numbers of the claims that turn."""
+    found = content.readings
+    if not found:
+        return ""
+    picture = Picture(
+        "specification_curve",
+        "",
+        "The number of a claim under every reading that was run, sorted, with its interval; the pointer tells which"
+        " choices stand behind a point.",
+        lambda content: readings.specifications(found),
+    )
+    return (
+        '<section class="chapter" id="readings" aria-labelledby="readings-title">'
+        '<p class="kicker">What the paper leaves open</p><h2 id="readings-title">Other readings</h2>'
+        '<p class="asked">And if the paper is read otherwise?</p>'
+        f"<p>{html.escape(readings.introduction(found))}</p>{readings.matrix(found, mark, CLASSES)}"
+        f"{_picture(picture, content, links, charts)}{readings.shares(found, table_of)}</section>"
+    )
 
 
 def _costs(content: Content) -> str:
@@ -477,7 +525,8 @@ def _costs(content: Content) -> str:
     )
     return (
         '<section class="chapter" id="costs" aria-labelledby="costs-title"><h2 id="costs-title">What it costs</h2>'
-        "<p>Measured on the machine that made these results, with one thread. These are the only numbers here that differ"
+        "<p>Measured on the machine that made these results, with one thread. These are the only numbers here that"
+        " differ"
         f" from machine to machine.</p>{tables}</section>"
     )
 
@@ -485,12 +534,16 @@ def _costs(content: Content) -> str:
 def _gallery(links: Links) -> str:
     """All static figures, one click away."""
     rows = []
-    for label, figure in FIGURES.items():
+    for label, figure in {**FIGURES, **OF_READINGS}.items():
         files = [
-            links.to(path, suffix[1:].upper()) for suffix in (".pdf", ".png") if (path := links.content.figure(label, suffix))
+            links.to(path, suffix[1:].upper())
+            for suffix in (".pdf", ".png")
+            if (path := links.content.figure(label, suffix))
         ]
         if files:
-            rows.append(f"<li><b>{html.escape(figure.number)}</b> {html.escape(figure.title)} ({', '.join(files)})</li>")
+            rows.append(
+                f"<li><b>{html.escape(figure.number)}</b> {html.escape(figure.title)} ({', '.join(files)})</li>"
+            )
     if not rows:
         return ""
     return (
@@ -503,16 +556,17 @@ def _gallery(links: Links) -> str:
 def _footer(content: Content) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in content.made.versions.items())
     told = f"<p>Versions: {html.escape(versions)}.</p>" if versions else ""
-    return f"<footer>{told}<p>Charts: Vega. Colours: Okabe and Ito. This page loads nothing from anywhere.</p></footer>"
+    return (
+        f"<footer>{told}<p>Charts: Vega. Colours: Okabe and Ito. This page loads nothing from anywhere.</p></footer>"
+    )
 
 
 def _whole(body: str, charts: Sequence[Chart]) -> str:
     import vl_convert
 
     scripts = [_script(vl_convert.javascript_bundle()), _script(_asset("page.js"))]
-    policy = (
-        "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-eval' "
-        + " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
+    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-eval' " + " ".join(
+        f"'sha256-{_digest(script)}'" for script in scripts
     )
     symbols = "".join(f'<symbol id="m-{name}" viewBox="0 0 16 16">{shape}</symbol>' for name, shape in SHAPES.items())
     data = "".join(
@@ -532,7 +586,8 @@ def _whole(body: str, charts: Sequence[Chart]) -> str:
 <a class="skip" href="#cbo">Skip to the results</a>
 <svg width="0" height="0" class="symbols" aria-hidden="true">{symbols}</svg>
 {body}
-<noscript><p class="noscript">The charts of this page need JavaScript. The static figures are files beside it.</p></noscript>
+<noscript><p class="noscript">The charts of this page need JavaScript; the static figures are files beside it.</p>
+</noscript>
 {data}
 <script type="module">{scripts[0]}</script>
 <script type="module">{scripts[1]}</script>

@@ -24,7 +24,7 @@ def extremes(epochs: np.ndarray, series: np.ndarray, columns: int) -> np.ndarray
     return np.unique(np.concatenate(kept))
 
 
-def columns_for(lines: int, points: int, least: int = 120, most: int = 800) -> int:
+def columns_for(lines: int, points: int, least: int = 60, most: int = 800) -> int:
     """How many columns so many lines may have if they are to keep about so many points together."""
     return int(np.clip(points / (2 * max(lines, 1)), least, most))
 

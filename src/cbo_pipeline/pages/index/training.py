@@ -49,6 +49,7 @@ def chart(
     quantities: Sequence[Quantity],
     alt: str,
     *,
+    detail: float = 1.0,
     title: str = "",
     centre: str = "median",
     singly: bool = False,
@@ -56,8 +57,10 @@ def chart(
     ratios: bool = False,
     height: int = 300,
 ) -> Chart:
-    """Curves against epochs. ``singly`` begins with single seeds; ``long`` offers logarithmic epochs, ``ratios`` begins
-    with them.
+    """Curves against epochs.
+
+    ``singly`` begins with single seeds, ``long`` offers logarithmic epochs and ``ratios`` begins with them.
+    ``detail`` is the share of the points that single runs keep.
     """
     keys = [Key(f"{id}-on{k}", line.label, line.colour, line.dash) for k, line in enumerate(lines)]
     known = [q for q in quantities if any(q.name in line.data for line in lines)]
@@ -101,7 +104,7 @@ def chart(
     }
     unfolded = [*chosen, {"flatten": ["e", "v", "lo", "hi"]}, {"filter": inside}, x]
     statistic = [{"filter": f"!{single}"}, *unfolded]
-    detail = {
+    upper = {
         "width": 600,
         "height": height,
         "layer": [
@@ -120,8 +123,13 @@ def chart(
             {
                 "data": {"name": f"{id}_runs"},
                 "transform": [
-                    {"filter": single}, *chosen, {"flatten": ["e", "v"]}, {"filter": inside}, x, _value(log, "v", "y"),
-                ],  # fmt: skip
+                    {"filter": single},
+                    *chosen,
+                    {"flatten": ["e", "v"]},
+                    {"filter": inside},
+                    x,
+                    _value(log, "v", "y"),
+                ],
                 "mark": {"type": "line", "strokeWidth": 0.9, "opacity": 0.65, "clip": True, "aria": False},
                 "encoding": {"x": x_channel, "y": y_channel, **look, "detail": {"field": "s", "type": "nominal"}},
             },
@@ -133,9 +141,12 @@ def chart(
         "height": OVERVIEW,
         "data": {"name": f"{id}_bands"},
         "transform": [
-            *chosen, {"flatten": ["e", "v"]}, *([{"filter": f"!{xlog} || datum.e > 0"}] if xlog else []), x,
+            *chosen,
+            {"flatten": ["e", "v"]},
+            *([{"filter": f"!{xlog} || datum.e > 0"}] if xlog else []),
+            x,
             _value(log, "v", "y"),
-        ],  # fmt: skip
+        ],
         "params": [
             {
                 "name": zoom,
@@ -155,8 +166,8 @@ def chart(
         },
         "view": {"fill": "var(--well)", "cursor": "crosshair"},
     }
-    spec = {"params": switches.params, "vconcat": [detail, overview], "spacing": 10}
-    made = vega.compiled(spec, _data(id, lines, known, centre), alt)
+    spec = {"params": switches.params, "vconcat": [upper, overview], "spacing": 10}
+    made = vega.compiled(spec, _data(id, lines, known, centre, detail), alt)
     return Chart(
         id,
         made,
@@ -241,11 +252,13 @@ def statistics(values: np.ndarray, centre: str) -> np.ndarray:
     return np.stack([middle, low, high])
 
 
-def _data(id: str, lines: Sequence[Line], known: Sequence[Quantity], centre: str) -> dict[str, list[dict]]:
+def _data(
+    id: str, lines: Sequence[Line], known: Sequence[Quantity], centre: str, detail: float
+) -> dict[str, list[dict]]:
     """The rows of the chart: a curve is one row with arrays, which the chart unfolds."""
     bands, runs, hover = [], [], []
     count = sum(min(len(values), SEEDS) for line in lines for _, values in line.data.values())
-    columns = thin.columns_for(count, POINTS)
+    columns = thin.columns_for(count, round(detail * POINTS))
     for q, quantity in enumerate(known):
         tables = {}
         for c, line in enumerate(lines):
@@ -253,7 +266,7 @@ def _data(id: str, lines: Sequence[Line], known: Sequence[Quantity], centre: str
                 continue
             epochs, values = line.data[quantity.name]
             over_seeds = statistics(values, centre)
-            kept = thin.extremes(epochs, over_seeds, COLUMNS)
+            kept = thin.extremes(epochs, over_seeds, round(detail * COLUMNS))
             row = {name: thin.rounded(part[kept]) for name, part in zip(("v", "lo", "hi"), over_seeds, strict=True)}
             bands.append({"q": q, "c": c, "e": epochs[kept].tolist(), **row})
             tables[c] = epochs, over_seeds

@@ -28,7 +28,8 @@ _AXIS = {
 }  # fmt: skip
 CONFIG = {
     "background": "transparent", "font": FONT, "view": {"stroke": None}, "axis": _AXIS,
-    "axisX": {"grid": False}, "axisY": {"domain": False, "ticks": False, "minExtent": LEFT - 6, "maxExtent": LEFT - 6},
+    "axisX": {"grid": False},
+    "axisY": {"domain": False, "ticks": False, "minExtent": LEFT - 6, "maxExtent": LEFT - 6},
     "text": {"fill": "var(--ink)", "fontSize": 12}, "rule": {"stroke": "var(--rule)"}, "padding": 0,
 }  # fmt: skip
 DECADES = "sequence(-330, 310)"
@@ -43,7 +44,7 @@ class Key:
     element: str | None
     label: str
     colour: str
-    dash: Sequence[int] = SOLID
+    dash: Sequence[int] | None = SOLID  # None: points without a line
     shape: str = "line"
 
 
@@ -169,7 +170,7 @@ def colours(keys: Sequence[Key]) -> dict[str, Any]:
 
 
 def dashes(keys: Sequence[Key]) -> dict[str, Any]:
-    return by_curve([list(key.dash) for key in keys])
+    return by_curve([list(key.dash or SOLID) for key in keys])
 
 
 def shown(switches: Iterable[str]) -> str:
