@@ -1,5 +1,7 @@
 """Errors that the user can fix. The command line prints them as one line, without a traceback."""
 
+LONGEST = 700  # characters of a message; what is longer is cut in the middle
+
 
 class UserError(Exception):
     """Something outside the program is wrong; the message, one line, says what, where, and what to do.
@@ -10,7 +12,8 @@ class UserError(Exception):
 
     def __init__(self, message: str, *, code: str = "", key: str = "", file: str = ""):
         line = " ".join(message.splitlines())
-        super().__init__("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line))
+        shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
+        super().__init__(shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 200]} ... {shown[-190:]}")
         self.code, self.key, self.file = code, key, file
 
 

@@ -37,6 +37,9 @@ COMMANDS = {
     "claims --markdown": ["claims", "summary.nc", "--markdown", OUT],
     "claims --html": ["claims", "summary.nc", "--html", OUT],
     "claims --speed": ["claims", "summary.nc", "--speed", OUT],
+    "animate --output": ["animate", "summary.nc", "--output", OUT],
+    "page --output": ["page", "--results", ".", "--output", OUT],
+    "compare --json": ["compare", ".", ".", "--json", OUT],
     "readings --json": ["readings", "--results", ".", "--json", OUT],
     "readings --markdown": ["readings", "--results", ".", "--markdown", OUT],
     "record --output": ["record", "--settings", "{}", "--output", OUT],
@@ -202,7 +205,7 @@ def test_a_device_is_not_replaced(good, capsys, place, record_property):
 def test_a_result_of_another_kind_is_kept(good, capsys, option, record_property):
     """Every command with every good file that it does not make."""
     own = {"train": {"run.nc"}, "summarise": {"summary.nc"}, "join": {"summary.nc"}, "cost": {"cost.json"}}
-    own |= {"check-barycentres": {"check.json"}, "check-rule": {"check.json"}}
+    own |= {"check-barycentres": {"check.json"}, "check-rule": {"check.json"}, "page": {"nothing"}}
     by_option = {"--json": {"claims.json"}, "--speed": {"speed.json"}, "--markdown": {"claims.md", "claims.html"}}
     by_option["--html"] = by_option["--markdown"]
     command, _, name = option.partition(" ")
@@ -372,3 +375,42 @@ def test_a_failed_write_leaves_what_was_there(good):
     with pytest.raises(ZeroDivisionError):
         fail()
     assert state(good) == before
+
+
+# --- Folders ------------------------------------------------------------------------------------------------------
+
+
+FOLDERS = {
+    "a folder of somebody else's": ("theirs", "foreign"),
+    "what is published": ("published", "is-input"),
+    "a folder in it": ("published/new", "is-input"),
+    "a folder around it": (".", "is-input"),
+    "a file": ("claims.md", "not-a-folder"),
+    "below a file": ("claims.md/new", "no-such-place"),
+    "a broken link": ("link", "not-a-folder"),
+}
+
+
+@pytest.mark.parametrize(("name", "code"), FOLDERS.values(), ids=FOLDERS)
+def test_redraw_fills_no_folder_that_holds_something_else(good, capsys, name, code, record_property):
+    """It would replace results by rounded ones."""
+    (good / "theirs").mkdir()
+    (good / "theirs" / "claims.json").write_text("mine")
+    (good / "published").mkdir()
+    (good / "link").symlink_to("unmounted")
+    error = refusal(capsys, ["redraw", "published", "--output", name], good)
+    assert error.code == code, error
+    record_property("refused", "a folder that must not be filled")
+
+
+@pytest.mark.parametrize("name", ["theirs", "claims.md", "summary.nc"])
+def test_publish_clears_no_folder_of_others(good, capsys, name, record_property):
+    (good / "theirs").mkdir()
+    (good / "theirs" / "README.md").write_text("my own page")
+    for part in ("summary", "benchmarks/sine/cbo"):
+        (good / part).mkdir(parents=True)
+    shutil.copy(good / "summary.nc", good / "summary" / "sine.nc")
+    (good / "benchmarks" / "sine" / "cbo" / "M5_N8_seed0.tsv").write_text("s\tcpu_time\tmax_rss\n1\t1\t1\n")
+    error = refusal(capsys, ["publish", "--results", ".", "--output", name], good)
+    assert error.code in ("foreign", "not-a-folder"), error
+    record_property("refused", "a folder that must not be filled")

@@ -201,10 +201,9 @@ def test_a_particle_that_is_not_finite_does_no_harm():
 
 
 def test_networks_with_an_outer_bias_are_refused():
-    problem = square()
-    problem.outer_bias = True
-    with pytest.raises(ConfigError, match="outer bias"):
-        OTCBO(**COMMON).start(problem, 3, np.random.default_rng(0))
+    with pytest.raises(ConfigError) as refused:
+        resolve(load_config(), RunName("square", "ot_cbo", 3, 3, 0), {"outer_bias": True})
+    assert refused.value.key == "experiments.square.methods.ot_cbo.outer_bias"
 
 
 def test_going_on_from_a_checkpoint_gives_the_same_numbers():

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from cbo_pipeline.errors import UserError
 
+MOST_SEEDS = 10**6  # in one range
+
 
 @dataclass(frozen=True, order=True)
 class Curve:
@@ -87,8 +89,9 @@ def seeds_of(text: str) -> list[int]:
     seeds: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
-        if not match:
-            raise UserError(f"--seeds {text}: write numbers and ranges, such as 0-99,120", code="seeds")
-        first, last = int(match[1]), int(match[2] or match[1])
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if not 0 <= last - first < MOST_SEEDS or set(seeds) & set(range(first, last + 1)):
+            words = f"--seeds {text}: write numbers and ascending ranges, each seed once, such as 0-99,120"
+            raise UserError(words, code="bad-list", key="--seeds")
         seeds += range(first, last + 1)
     return seeds

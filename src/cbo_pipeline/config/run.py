@@ -30,7 +30,7 @@ class Run:
     def from_json(cls, text: str) -> "Run":
         """The inverse of ``Run.json``, checked like a config."""
         try:
-            content = json.loads(text)
+            content = json.loads(text, object_pairs_hook=_without_repetition)
             name = RunName(**content["name"])
             problem, method, settings = content["problem"], content["method"], {**content["settings"]}
         except (ValueError, TypeError, KeyError, RecursionError) as error:
@@ -55,3 +55,12 @@ class Run:
     def part(self, cls: type) -> dict[str, Any]:
         """The settings that the dataclass ``cls`` takes, under its names."""
         return {name: self.settings[key] for key, name in keys.taken_keys(cls).items() if key in self.settings}
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A mapping of JSON; a key that stands twice would lose its first value without a word."""
+    names = [key for key, _ in pairs]
+    for key in names:
+        if names.count(key) > 1:
+            raise ValueError(f"{key} stands twice")
+    return dict(pairs)

@@ -60,6 +60,8 @@ def parse(text: str, name: str, places: bool = True) -> Any:
     except yaml.YAMLError as error:  # a character that YAML does not allow; there is no mark
         reason = messages.one_line(getattr(error, "reason", None) or error)
         raise ConfigError(f"{name}: not valid YAML ({reason})", code="not-yaml", file=name) from None
+    except UnicodeEncodeError:  # bytes of a command line that are not UTF-8
+        raise ConfigError(f"{name}: not valid YAML (not UTF-8)", code="not-yaml", file=name) from None
     finally:
         if loader is not None:
             loader.dispose()

@@ -3,6 +3,7 @@
 This table is read by the workflow, so it imports nothing heavy.
 """
 
+import difflib
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -189,11 +190,12 @@ def find(label: str) -> Figure:
         return FIGURES[label]
     if label in OF_READINGS:
         return OF_READINGS[label]
-    if label.endswith(OVERVIEW):
+    if label.endswith(OVERVIEW) and label != OVERVIEW:
         return overview_of(label.removesuffix(OVERVIEW))
-    raise UserError(
-        f"{label}: no such figure; known: {', '.join(FIGURES)}, or EXPERIMENT{OVERVIEW}", code="no-figure"
-    )
+    numbers = {figure.number: name for name, figure in {**FIGURES, **OF_READINGS}.items() if figure.number}
+    near = [numbers[label]] if label in numbers else difflib.get_close_matches(label, [*FIGURES, *OF_READINGS], 1)
+    known = f"did you mean {near[0]}?" if near else f"known: {', '.join(FIGURES)}, or EXPERIMENT{OVERVIEW}"
+    raise UserError(f"{label}: not the label of a figure; {known}", code="unknown-name", key="label")
 
 
 def check_formats(outputs: Sequence[Path]) -> None:
@@ -211,17 +213,23 @@ def draw(label: str, summaries: Sequence[Path], outputs: Sequence[Path], costs: 
 
     figure = find(label)
     if label in OF_READINGS:
-        raise UserError(f"{label}: shows results/readings.json; name it with --readings", code="no-readings")
-    by_experiment: dict[str, dict] = {}
+        raise UserError(
+            f"{label}: shows results/readings.json; name it with --readings", code="missing", key="--readings"
+        )
+    by_experiment: dict[str, list] = {}
     for path in summaries:
         data = summary_files.read(path)
-        by_experiment.setdefault(data.attrs["experiment"], {})[path] = data
+        by_experiment.setdefault(data.attrs["experiment"], []).append((path, data))
     missing = {need.experiment for need in figure.needs} - set(by_experiment)
     if missing:
-        raise UserError(f"{label}: needs summaries of {', '.join(sorted(missing))}; name them too", code="missing")
+        raise UserError(
+            f"{label}: needs summaries of {', '.join(sorted(missing))}; name them too",
+            code="missing",
+            key="summaries",
+        )
     for parts in by_experiment.values():
-        summary_files.refuse_mixture(list(parts), list(parts.values()))
-    data = {experiment: summary_files.join(list(parts.values())) for experiment, parts in by_experiment.items()}
+        summary_files.refuse_mixture([path for path, _ in parts], [data for _, data in parts])
+    data = {name: summary_files.join([data for _, data in parts]) for name, parts in by_experiment.items()}
     draw_data(figure, data, [cost_files.read(path) for path in costs], outputs)
 
 
@@ -244,7 +252,9 @@ def draw_readings(label: str, readings: Path, outputs: Sequence[Path]) -> None:
     from cbo_pipeline.results.code import stage_digest
 
     if label not in OF_READINGS:
-        raise UserError(f"{label}: not a figure of readings; known: {', '.join(OF_READINGS)}", code="no-figure")
+        raise UserError(
+            f"{label}: not a figure of readings; known: {', '.join(OF_READINGS)}", code="unknown-name", key="label"
+        )
     module = importlib.import_module(f"cbo_pipeline.figures.{OF_READINGS[label].module}")
     with style.applied():
         drawn = getattr(module, label)(reading_files.read(readings))

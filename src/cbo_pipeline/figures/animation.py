@@ -20,11 +20,13 @@ STILL = 8  # as long as so many frames the last one is shown: a pause before the
 
 def gathering(data: dict[str, xr.Dataset], path: Path) -> None:
     """Draw the film from the summary of the experiment ``gathering``; the same summary gives the same bytes."""
-    if "gathering" not in data:
-        raise UserError("the animation needs the summary of the experiment gathering", code="no-summary")
-    run = style.curve(data["gathering"], "cbo")
     if Path(path).suffix != ".gif":
-        raise UserError(f"{path}: the animation is written as .gif", code="format", file=str(path))
+        words = f"{path}: the animation is written as .gif; end the name with it"
+        raise UserError(words, code="not-an-option", key="--output", file=str(path))
+    if "gathering" not in data:
+        words = f"the summary is of {', '.join(data)}, and the film shows gathering; name the summary of that"
+        raise UserError(words, code="other-experiment", key="summary")
+    run = style.curve(data["gathering"], "cbo")
     epochs = [int(epoch) for epoch in run["kept_epoch"].values if epoch in run["snapshot"].values]
     with style.applied():
         figure, axes = plt.subplots(figsize=SIZE, dpi=DPI)

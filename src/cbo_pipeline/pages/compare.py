@@ -46,11 +46,13 @@ def compare(one: Path, other: Path) -> list[Row]:
     folders = Path(one), Path(other)
     for folder in folders:
         if not folder.is_dir():
-            raise UserError(f"{folder}: no such folder", code="no-folder", file=str(folder))
+            raise UserError(f"{folder}: no such folder; is the name right?", code="no-such-folder", file=str(folder))
     curves = list(_curves(*folders))
     rows = [*curves, *_figures(*folders, curves), *_verdicts(*folders)]
     if all(row.state == NOT_COMPARED for row in rows):
-        raise UserError(f"{one} and {other} have no results in common", code="nothing-in-common")
+        raise UserError(
+            f"{one} and {other} have no results in common; name two folders of results", code="nothing-in-common"
+        )
     return rows
 
 

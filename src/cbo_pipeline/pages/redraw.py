@@ -19,7 +19,8 @@ def redraw(published: Path, output: Path) -> Iterator[str]:
     """Fill ``output`` like a folder of results from a folder that ``publish`` made; yields a line for each step."""
     evidence = files.read_folder(published)
     if not evidence.summaries:
-        raise UserError(f"{published}: holds no summaries; name a folder that `publish` made", file=str(published))
+        words = f"{published}: holds no summaries; name a folder that `publish` made"
+        raise UserError(words, code="no-results", file=str(published))
     (output / "figures").mkdir(parents=True, exist_ok=True)
     for name in ("summary", "cost", "checks"):
         if (published / name).is_dir():

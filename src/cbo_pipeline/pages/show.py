@@ -10,7 +10,7 @@ import xarray as xr
 
 from cbo_pipeline.claims.files import read_verdicts
 from cbo_pipeline.pages import claims as pages
-from cbo_pipeline.results import costs, json_files, netcdf
+from cbo_pipeline.results import costs, json_files, netcdf, runs, summaries
 
 WIDTH, HEIGHT = 60, 12
 CHARACTERS = "\u28ff" + "".join(pages.MARKS.values())  # what is printed beyond plain letters
@@ -30,8 +30,9 @@ def text(path: str | Path, unicode: bool = True) -> str:
     path = Path(path)
     if _begins_like_json(path):
         return _json(path, unicode)
-    data = netcdf.read(path)
-    return _run(data, unicode) if data.attrs["kind"] == "run" else _summary(data, unicode)
+    if netcdf.read(path).attrs["kind"] == "run":
+        return _run(runs.read(path), unicode)
+    return _summary(summaries.read(path), unicode)
 
 
 def _begins_like_json(path: Path) -> bool:

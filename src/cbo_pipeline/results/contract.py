@@ -15,7 +15,19 @@ if TYPE_CHECKING:
 CONTRACT = 2  # raised when the meaning or the bytes of a file change
 # What a file of each kind holds at the least: variables and attributes.
 CONTENT = {
-    "run": ("risk", "diverged", "experiment", "variant", "method", "seed", "settings", "code", "versions"),
+    "run": (
+        "risk",
+        "risk_min",
+        "variance",
+        "diverged",
+        "experiment",
+        "variant",
+        "method",
+        "seed",
+        "settings",
+        "code",
+        "versions",
+    ),
     "summary": ("risk", "risk_over_seeds", "experiment", "settings", "variant", "method", "code", "versions"),
 }
 # The title and the summary of each kind.

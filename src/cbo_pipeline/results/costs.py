@@ -11,6 +11,7 @@ KEYS = (
     "experiment", "variant", "method", "problem", "M", "N", "settings", "iterations", "seconds_per_iteration",
     "seconds_per_iteration_median", "seconds_per_epoch", "state_bytes", "peak_bytes",
 )  # fmt: skip
+TEXTS = ("experiment", "variant", "method", "problem")
 NUMBERS = ("M", "N", "seconds_per_iteration", "seconds_per_epoch", "state_bytes", "peak_bytes")
 
 
@@ -22,5 +23,7 @@ def write(cost: Mapping[str, Any], path: str | Path) -> None:
 def read(path: str | Path) -> dict[str, Any]:
     """A cost that ``write`` has stored."""
     content = json_files.read(path, {"cost": KEYS})
-    json_files.require(content, KEYS, path, NUMBERS)
+    json_files.require(content, KEYS, path, NUMBERS, TEXTS)
+    if not isinstance(content["settings"], dict):
+        raise json_files.refused(path, f"settings is not a mapping; {json_files.AGAIN}", "wrong-type", "settings")
     return content

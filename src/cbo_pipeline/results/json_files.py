@@ -46,14 +46,23 @@ def parse(path: str | Path) -> Any:
         raise refused(path, f"not valid JSON; {AGAIN}", "not-json") from None
 
 
-def require(content: Mapping[str, Any], keys: Iterable[str], path: str | Path, numbers: Iterable[str] = ()) -> None:
-    """Refuse a file that lacks one of these keys, or has anything but a number at one of ``numbers``."""
+def require(
+    content: Mapping[str, Any],
+    keys: Iterable[str],
+    path: str | Path,
+    numbers: Iterable[str] = (),
+    texts: Iterable[str] = (),
+) -> None:
+    """Refuse a file that lacks one of these keys, or has anything but a number, or a text, where one belongs."""
     missing = [key for key in keys if key not in content]
     if missing:
         raise refused(path, f"holds no {' and no '.join(missing)}; {AGAIN}", "missing", missing[0])
     for key in numbers:
         if isinstance(content[key], bool) or not isinstance(content[key], int | float):
             raise refused(path, f"{key} is not a number; {AGAIN}", "wrong-type", key)
+    for key in texts:
+        if not isinstance(content[key], str):
+            raise refused(path, f"{key} is not a text; {AGAIN}", "wrong-type", key)
 
 
 def refused(path: str | Path, words: str, code: str, key: str = "") -> FileRefused:

@@ -52,15 +52,16 @@ def read(path: str | Path, kind: str | None = None) -> xr.Dataset:
     except Exception as error:  # the layers below raise whatever they like
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise _refused(path, f"not a readable NetCDF file ({reason}); {AGAIN}", "damaged") from None
-    contract = data.attrs.get("contract")
+    contract, found = data.attrs.get("contract"), str(data.attrs.get("kind"))
+    if contract is None or found not in CONTENT:
+        raise _refused(path, "not a file of this pipeline; name a run or a summary", "foreign", "kind")
     if str(contract) != str(CONTRACT):
         words = f"written under contract {contract}, this is contract {CONTRACT}; {AGAIN}"
         raise _refused(path, words, "other-contract", "contract")
-    found = str(data.attrs.get("kind"))
     if kind is not None and found != kind:
         words = f"a file of kind {found!r}, not {kind!r}; name a {kind}"
         raise _refused(path, words, "other-kind", "kind")
-    missing = [name for name in CONTENT.get(found, ()) if name not in {*data.variables, *data.attrs}]
+    missing = [name for name in CONTENT[found] if name not in {*data.variables, *data.attrs}]
     if missing:
         raise _refused(path, f"holds no {' and no '.join(missing)}; {AGAIN}", "missing", missing[0])
     for variable in data.variables.values():

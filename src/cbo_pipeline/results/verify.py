@@ -47,7 +47,10 @@ def verify(folder: str | Path, config: Mapping[str, Any]) -> list[Row]:
     known = _Known(config, ledger.read(folder))
     paths = sorted(path for suffix in SUFFIXES for path in folder.rglob(f"*{suffix}"))
     rows = (_row(path, known) for path in paths if not path.name.startswith("."))
-    return [row for row in rows if row is not None]
+    found = [row for row in rows if row is not None]
+    if not found:
+        raise FileRefused(f"{folder}: holds no results; is the name right?", code="no-results", file=str(folder))
+    return found
 
 
 def lines(rows: Sequence[Row], everything: bool = False) -> list[str]:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from cbo_pipeline.errors import FileRefused, UserError
-from cbo_pipeline.files import whole_file
+from cbo_pipeline.files import check_writable, whole_file
 from cbo_pipeline.problems import _mnist_arrays
 from cbo_pipeline.problems._mnist_arrays import ENVIRONMENT, Arrays, path_in
 
@@ -89,6 +89,8 @@ def _arrays(data_dir: Path) -> Arrays:
 def fetch_originals(data_dir: Path, source: Path | None = None, say: Callable[[str], None] = print) -> None:
     """Put the four original files under ``data_dir``."""
     wanted = [name for name in MD5 if not _is_original_file(raw(data_dir, name), name, say)]
+    if wanted:
+        check_writable(raw(data_dir, wanted[0]))
     tried = []
     for description, found in _sources(data_dir, source, say):
         if not wanted:

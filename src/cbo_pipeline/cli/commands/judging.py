@@ -4,6 +4,7 @@ from pathlib import Path
 
 from cbo_pipeline.cli import outputs, streams
 from cbo_pipeline.cli.commands.options import add_command, add_force, add_output, check_output
+from cbo_pipeline.errors import FileRefused
 
 PURPOSE = "stages of the workflow"
 
@@ -89,6 +90,9 @@ def _readings(options) -> int:
 
     kinds = {"json": "readings", "markdown": "readings"}
     _check_outputs(options, kinds, [*map(Path, options.config), *filter(None, [options.file])])
+    if not (options.results / "summary").is_dir():
+        words = f"{options.results}: holds no summaries; name a folder of results with --results"
+        raise FileRefused(words, code="no-results", key="--results", file=str(options.results))
     found = reading_verdicts.judge_readings(ReadingPlan.of(options.config, options.file), options.results)
     if options.json:
         readings.write(plain(found), options.json)

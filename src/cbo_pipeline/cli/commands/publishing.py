@@ -85,6 +85,8 @@ def _record(options) -> int:
     except (ValueError, RecursionError):
         words = "--settings: not valid JSON; the workflow gives the whole config"
         raise ConfigError(words, code="not-json", key="--settings") from None
+    if not isinstance(config, dict):
+        raise ConfigError("--settings: not a config; it is a mapping", code="wrong-type", key="--settings")
     check_output(options, "settings")
     settings.write_record(config, versions(), options.output)
     return 0

@@ -54,7 +54,9 @@ def _summarise(options) -> int:
 
     by_seed = (options.seeds, options.folder, options.sizes)
     if bool(options.runs) == (None not in by_seed) or (options.runs and any(by_seed)):
-        raise UserError("summarise: name the runs, or give --seeds, --folder and --sizes", code="which-runs")
+        raise UserError(
+            "summarise: name the runs, or give --seeds, --folder and --sizes", code="which-runs", key="runs"
+        )
     paths = options.runs or [options.folder / f"{options.sizes}_seed{s}.nc" for s in seeds_of(options.seeds)]
     check_output(options, "summary", paths)
     netcdf.write(summaries.summarise_curve(paths), options.output)

@@ -21,7 +21,7 @@ def declare(commands) -> None:
     command.add_argument(
         "folder", nargs="?", type=Path, default=Path("results"), help="the folder (default: results)"
     )
-    command.add_argument("--epochs", type=_count, metavar="E", help="compare the first epochs only (default: all)")
+    command.add_argument("--epochs", type=count, metavar="E", help="compare the first epochs only (default: all)")
 
 
 def _verify(options) -> int:
@@ -43,7 +43,7 @@ def _adopt(options) -> int:
     return 1 if refused else 0
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
     """A whole number, one or more."""
     if int(text) < 1:
         raise ValueError(text)

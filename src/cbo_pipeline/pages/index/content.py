@@ -133,7 +133,8 @@ def read(folder: Path, readings: Path | None = None) -> Content:
     folder = Path(folder)
     rows = _json(folder / "claims.json")
     if not isinstance(rows, list) or not rows:
-        raise UserError(f"{folder / 'claims.json'}: missing or empty; make everything first (make paper)")
+        words = f"{folder / 'claims.json'}: missing or empty; make everything first (make paper)"
+        raise UserError(words, code="no-results", file=str(folder / "claims.json"))
     found = [summaries.read(path) for path in sorted((folder / "summary").glob("*.nc"))]
     by_experiment = {str(data.attrs["experiment"]): data for data in found}
     readings = readings or folder / "readings.json"
