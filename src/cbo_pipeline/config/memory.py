@@ -55,10 +55,12 @@ def available() -> int:
     told = os.environ.get(ENOUGH)
     if told:
         try:
-            return int(float(told) * 1e9)
+            if float(told) > 0:
+                return int(float(told) * 1e9)
         except (ValueError, OverflowError):
-            words = f"{ENOUGH}: {told!r} is not a number of gigabytes"
-            raise ConfigError(words, code="wrong-type", key=ENOUGH) from None
+            pass
+        words = f"{ENOUGH}: {told!r} is not a number of gigabytes; set it to one, such as 500, or unset it"
+        raise ConfigError(words, code="wrong-type", key=ENOUGH)
     return min(_physical(), _allowed())
 
 

@@ -9,6 +9,7 @@ import functools
 import gzip
 import hashlib
 import http.client
+import itertools
 import os
 import shutil
 import socket
@@ -99,6 +100,7 @@ def fetch_originals(data_dir: Path, source: Path | None = None, say: Callable[[s
             for name in list(wanted):
                 content = get(name)
                 if content is not None:
+                    _set_aside(raw(data_dir, name), say)
                     with whole_file(raw(data_dir, name)) as partial:
                         partial.write_bytes(content)
                     say(f"{raw(data_dir, name)}: from {description}")
@@ -130,6 +132,15 @@ def _is_original_file(path: Path, name: str, say: Callable[[str], None]) -> bool
     if not good:
         say(f"{path}: refused, truncated or altered; fetching it again")
     return good
+
+
+def _set_aside(path: Path, say: Callable[[str], None]) -> None:
+    """Keep a file that is not the original under another name: other data sets have files of the same names."""
+    if path.is_file() and path.stat().st_size:
+        names = (path.with_name(f"{path.name}.refused{k or ''}") for k in itertools.count())
+        aside = next(name for name in names if not name.exists())
+        path.rename(aside)
+        say(f"{path}: kept as {aside.name}")
 
 
 def _sources(data_dir: Path, source: Path | None, say) -> Iterator[tuple[str, contextlib.AbstractContextManager]]:
