@@ -101,7 +101,9 @@ class Browser:
             time.sleep(0.05)
         return value
 
-    def open(self, page: Path, width: int = 1280, height: int = 900, dark: bool = False, mobile: bool = False) -> None:
+    def open(
+        self, page: Path, width: int = 1280, height: int = 900, dark: bool = False, mobile: bool = False
+    ) -> None:
         """Open a file in a window of that size; returns when the page says that it is ready."""
         self.events.clear()
         self.call(

@@ -34,7 +34,7 @@ def test_one_frame_per_stored_epoch_and_a_pause_at_the_end(data, tmp_path):
 def test_other_names_and_missing_results_are_refused(data, tmp_path):
     with pytest.raises(UserError) as refused:
         animation.gathering(data, tmp_path / "film.png")
-    assert refused.value.code == "format"
+    assert refused.value.code == "not-an-option"
     with pytest.raises(UserError) as refused:
         animation.gathering({}, tmp_path / "film.gif")
     assert refused.value.code == "no-summary"

@@ -106,9 +106,7 @@ def test_hovering_tells_the_values(opened):
 
 def lines(window, chart: str) -> int:
     """How many curves the upper panel of a chart of training shows."""
-    return window.evaluate(
-        f"""document.querySelectorAll('#{chart} g.concat_0_group g.mark-line path[d]').length"""
-    )
+    return window.evaluate(f"""document.querySelectorAll('#{chart} g.concat_0_group g.mark-line path[d]').length""")
 
 
 def test_the_legend_switches_curves_with_the_keyboard(opened):
@@ -135,9 +133,7 @@ def test_single_seeds_are_shown_and_none_loses_its_leap(opened):
 
 
 def test_axes_are_logarithmic_or_linear(opened):
-    labels = (
-        "[...document.querySelectorAll('#sine_training .concat_0_group .role-axis-label text')].map(t => t.textContent)"
-    )
+    labels = "[...document.querySelectorAll('#sine_training .concat_0_group .role-axis-label text')].map(t => t.textContent)"
     assert any(re.fullmatch("10⁻[¹²³⁴]", text) for text in opened.evaluate(labels))
     opened.evaluate("document.querySelector('#sine_training-y input[value=\"0\"]').click()")
     opened.wait_for(f"!{labels}.some(t => t.startsWith('10⁻'))")
@@ -272,7 +268,9 @@ def test_html_in_names_and_comments_changes_nothing(window, page, tmp_path):
     }
     assert HOSTILE in window.evaluate("document.querySelector('#claim-1 .seen').textContent")
     assert window.evaluate("document.querySelectorAll('b').length")
-    tags = "JSON.stringify([...document.querySelectorAll('main script, main img[src=x], main b b, [onerror]')].length)"
+    tags = (
+        "JSON.stringify([...document.querySelectorAll('main script, main img[src=x], main b b, [onerror]')].length)"
+    )
     assert window.evaluate(tags) == "0"
     x, y, width, _ = window.place("#specification_curve svg.marks")
     for k in range(12, int(width), 12):
