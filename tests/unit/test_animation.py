@@ -37,4 +37,4 @@ def test_other_names_and_missing_results_are_refused(data, tmp_path):
     assert refused.value.code == "not-an-option"
     with pytest.raises(UserError) as refused:
         animation.gathering({}, tmp_path / "film.gif")
-    assert refused.value.code == "no-summary"
+    assert refused.value.code == "other-experiment"
