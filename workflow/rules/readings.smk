@@ -50,6 +50,7 @@ rule judge_readings:
         base=PLAN.summaries(),
         costs=PLAN.costs_of_claims(),
         checks=plan.CHECKS,
+        declared=f"{workflow.basedir}/workflow/readings.yaml",
     output:
         json="results/readings.json",
         markdown="results/readings.md",

@@ -157,8 +157,8 @@ def _step_ratios(results: CurveResults) -> list[np.ndarray]:
     id=16,
     section="3.3",
     claim="Consensus needs 2 lambda > sigma^2, in any dimension.",
-    statistic=f"largest sigma^2 / (2 lambda) at which, in most seeds, the variance fell by {FORMED:g} within {STEPS}"
-    " steps; the interval is from the smallest at which it did not, over the widths",
+    statistic=f"largest sigma^2 / (2 lambda) at which, in most seeds, the variance fell to {FORMED:g} of its start"
+    f" within {STEPS} steps; the interval begins at the smallest at which it did not, over the widths",
     threshold="consensus in all cases below 1, and in none above",
     why="needed means both: enough below, and not without",
     needs=("consensus_condition/*",),
