@@ -102,9 +102,15 @@ class Browser:
         return value
 
     def open(
-        self, page: Path, width: int = 1280, height: int = 900, dark: bool = False, mobile: bool = False
+        self,
+        page: Path,
+        width: int = 1280,
+        height: int = 900,
+        dark: bool = False,
+        mobile: bool = False,
+        ready: str = "document.documentElement?.dataset.ready !== undefined",
     ) -> None:
-        """Open a file in a window of that size; returns when the page says that it is ready."""
+        """Open a file in a window of that size; returns when the page says, by an expression, that it is ready."""
         self.events.clear()
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile
@@ -113,7 +119,7 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         self.call("Page.navigate", url="about:blank")
         self.call("Page.navigate", url=page.absolute().as_uri())
-        self.wait_for("document.documentElement?.dataset.ready !== undefined", 120)
+        self.wait_for(ready, 120)
 
     def requests(self) -> list[str]:
         """Everything that the page has asked for since it was opened, itself included."""

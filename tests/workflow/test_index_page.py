@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from itertools import pairwise
 
 import pytest
 
@@ -16,6 +17,10 @@ from checkout import ROOT
 HOSTILE = """<script>window.hit = 1</script><img src=x onerror="window.hit=1">'"&</script><b>bold</b>"""
 # Where the screenshots stay for people to look at; ignored by git.
 KEPT = ROOT / "build" / "test-page"
+
+# The labels on the axes of one chart.
+AXES = "#sine_training .concat_0_group .role-axis-label text"
+LABELS = f"[...document.querySelectorAll('{AXES}')].map(t => t.textContent)"
 
 pytestmark = pytest.mark.skipif(browsers.PROGRAM is None, reason="no Chromium on this machine: no page is opened")
 
@@ -127,28 +132,22 @@ def test_single_seeds_are_shown_and_none_loses_its_leap(opened):
         f" == {2 * page_results.SEEDS}"
     )
     # The leap of one run is by three decades: it reaches far above everything else.
-    ticks = opened.evaluate("[...document.querySelectorAll('#sine_training .concat_0_group .role-axis-label text')]"
-                            ".map(t => t.textContent)")  # fmt: skip
-    assert "10¹" in ticks
+    assert "10¹" in opened.evaluate(LABELS)
 
 
 def test_axes_are_logarithmic_or_linear(opened):
-    labels = "[...document.querySelectorAll('#sine_training .concat_0_group .role-axis-label text')].map(t => t.textContent)"
-    assert any(re.fullmatch("10⁻[¹²³⁴]", text) for text in opened.evaluate(labels))
+    assert any(re.fullmatch("10⁻[¹²³⁴]", text) for text in opened.evaluate(LABELS))
     opened.evaluate("document.querySelector('#sine_training-y input[value=\"0\"]').click()")
-    opened.wait_for(f"!{labels}.some(t => t.startsWith('10⁻'))")
-    assert any(text.startswith("0.") for text in opened.evaluate(labels))
+    opened.wait_for(f"!{LABELS}.some(t => t.startsWith('10⁻'))")
+    assert any(text.startswith("0.") for text in opened.evaluate(LABELS))
 
 
 def test_dragging_over_the_strip_zooms_the_epochs(opened):
-    x, y, width, height = opened.place("#sine_training svg.marks")
+    x, y, _, height = opened.place("#sine_training svg.marks")
     left, top = x + 60, y + height - 20
     opened.drag((left + 100, top), (left + 300, top))
     last = page_results.EPOCHS
-    labels = (
-        "[...document.querySelectorAll('#sine_training .concat_0_group .role-axis-label text')]"
-        ".map(t => +t.textContent).filter(v => Number.isFinite(v))"
-    )
+    labels = f"{LABELS}.map(Number).filter(Number.isFinite)"
     opened.wait_for(f"!{labels}.includes({last})")
     shown = opened.evaluate(labels)
     assert all(0 < epoch < last / 2 for epoch in shown), shown
@@ -159,8 +158,7 @@ def test_epochs_can_be_typed(opened):
         "(() => { const to = document.querySelector('#sine_training-to input'); to.value = '20';"
         " to.dispatchEvent(new Event('input', {bubbles: true})); })()"
     )
-    labels = "[...document.querySelectorAll('#sine_training .concat_0_group .role-axis-label text')].map(t => t.textContent)"
-    opened.wait_for(f"{labels}.includes('20') && !{labels}.includes('60')")
+    opened.wait_for(f"{LABELS}.includes('20') && !{LABELS}.includes('60')")
 
 
 @pytest.mark.parametrize("chart", ["gathering", "multi_task_examples", "digits"])
@@ -198,9 +196,7 @@ def test_wide_and_narrow_light_and_dark(window, page, width, dark):
     assert window.spoken() == []
     light = window.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0] > 128")
     assert light != dark
-    labels = window.evaluate(
-        "getComputedStyle(document.querySelector('#sine_training .role-axis-label text')).fill.match(/\\d+/g).map(Number)[0]"
-    )
+    labels = window.evaluate(f"getComputedStyle(document.querySelector('{AXES}')).fill.match(/\\d+/g).map(Number)[0]")
     assert (labels > 128) == dark  # charts follow the colours of the page
     KEPT.mkdir(parents=True, exist_ok=True)
     shot = window.screenshot(KEPT / f"page-{width}{'-dark' if dark else ''}.png")
@@ -211,7 +207,8 @@ def contrast(window, selector: str) -> float:
     """The contrast of an element's text to the page, as WCAG defines it."""
     script = f"""(() => {{
         const light = c => {{ const [r, g, b] = c.match(/[\\d.]+/g).map(v => v / 255)
-            .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; }};
+            .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+            return .2126 * r + .7152 * g + .0722 * b; }};
         const [a, b] = [getComputedStyle(document.querySelector({selector!r})).color,
             getComputedStyle(document.body).backgroundColor].map(light).sort().reverse();
         return (a + 0.05) / (b + 0.05);
@@ -231,7 +228,7 @@ def test_readers_of_screens_find_headings_names_and_labels(opened):
     levels = opened.evaluate("[...document.querySelectorAll('h1, h2, h3, h4')].map(h => +h.tagName[1])")
     assert levels[0] == 1
     assert levels.count(1) == 1
-    assert all(later <= earlier + 1 for earlier, later in zip(levels, levels[1:], strict=False))
+    assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
     assert opened.evaluate("document.documentElement.lang") == "en"
     assert opened.evaluate("[...document.images].every(image => image.alt)")
     assert opened.evaluate("[...document.querySelectorAll('[data-chart]')].every(c => c.ariaLabel)")
@@ -257,7 +254,7 @@ def test_it_is_read_on_paper_too(window, page):
 
 
 def test_html_in_names_and_comments_changes_nothing(window, page, tmp_path):
-    """Whatever stands in a config or in a verdict is text: the page has the same elements, and the text is read."""
+    """Whatever stands in a config or in a verdict is text, and is read as such."""
     results = page_results.make(tmp_path / "results", HOSTILE)
     index.write(results, results / "index.html")
     window.open(results / "index.html")
