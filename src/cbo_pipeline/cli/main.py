@@ -19,6 +19,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     streams.prepare()
     warnings.showwarning = _show_warning
+    warnings.filterwarnings("always", category=UserWarning, module=r"cbo_pipeline\.")  # ours are never errors
     try:
         return _flushed(run, arguments)
     except UserError as error:
