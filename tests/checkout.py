@@ -22,7 +22,7 @@ experiments:
       cbo_float64: {N: 6}
       hybrid: null
 """
-SINE = ["sine_training", "sine_example", "results/summary/sine.nc"]
+SINE = ["fig2", "fig3", "results/summary/sine.nc"]
 
 
 class Checkout:
