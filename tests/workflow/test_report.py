@@ -120,6 +120,7 @@ def test_the_first_view_has_all_verdicts_and_all_figures_before_the_graph_of_the
     page = opened(window, report)
     start, graph = page.index('id="overview"'), page.index('id="rulegraph"')
     assert start < graph
+    assert 0 <= window.evaluate("document.querySelector('#overview').getBoundingClientRect().top") < 300
     view = page[start:graph]
     assert len(re.findall(r"<tr>", view)) == 1 + len(claims.CLAIMS)
     for claim in claims.CLAIMS:

@@ -16,9 +16,12 @@ from cbo_pipeline.pages.claims import CLASSES, MARKS, number, tally
 
 WIDTH = 220  # pixels of a thumbnail
 COLOURS = 64
-# Snakemake sets the description in a narrow column beside the graph of the rules; here the graph follows below.
+# Snakemake sets the description in a narrow column beside the graph of the rules, and centres both, so that the top of
+# a long one cannot be reached. Here it begins at the top, and the graph follows below.
 STYLE = """
-.flex:has(> div > .prose #overview) { display: block; } .prose:has(#overview) { max-width: 72rem; }
+.flex:has(> div > .prose #overview) { display: block; }
+.items-center:has(> .flex > div > .prose #overview) { align-items: flex-start; }
+.prose:has(#overview) { max-width: 72rem; }
 #overview table { border-collapse: collapse; }
 #overview td, #overview th { padding: 0.15rem 0.8rem 0.15rem 0; text-align: left; }
 #overview .verdict { white-space: nowrap; font-weight: 600; } #overview .holds { color: #00694c; }
