@@ -128,7 +128,7 @@ def test_a_row_of_claims_may_have_few_fields():
     claim = content._claim(row(), {}, "claims.json")
     assert (claim.value, claim.spread, claim.line, claim.robustness) == (None, None, (), "")
     assert axis.drawing(claim) == ""
-    claim = content._claim(row(threshold="below 5%, for both", robustness=None), {"1": "robust"}, "claims.json")
+    claim = content._claim(row(line=0.05, robustness=None), {"1": "robust"}, "claims.json")
     assert (claim.line, claim.robustness) == ((0.05,), "robust")
     assert content._claim(row(line=[1, 2]), {}, "claims.json").line == (1.0, 2.0)
 

@@ -16,8 +16,8 @@ from cbo_pipeline.pages.claims import CLASSES, MARKS, number, tally
 
 WIDTH = 220  # pixels of a thumbnail
 COLOURS = 64
-# Snakemake sets the description in a narrow column beside the graph of the rules, and centres both, so the top of
-# a long one cannot be reached. Here it begins at the top, and the graph follows below.
+# Snakemake sets the description in a narrow column beside the graph of the rules, and centres both, so that the top
+# of a long one cannot be reached. Here it begins at the top, and the graph follows below.
 STYLE = """
 .flex:has(> div > .prose #overview) { display: block; }
 .items-center:has(> .flex > div > .prose #overview) { align-items: flex-start; }

@@ -451,7 +451,8 @@ def digits(content: Content) -> Chart | None:
     ]  # fmt: skip
     alt = "Test images of MNIST and the answers of the trained networks, epoch by epoch."
     spec = {"params": switches.params, "width": 600, "height": 200, "layer": layers}
-    made = vega.compiled(spec, {f"{id}_pictures": pictures, f"{id}_answers": answers, f"{id}_texts": texts}, alt)
+    data = {f"{id}_pictures": pictures, f"{id}_answers": answers, f"{id}_texts": texts}
+    made = vega.compiled(spec, data, alt, margin=0)
     made.pop("height")
     made["signals"].append({"name": "height", "update": f"ceil({len(truth)} / {columns}) * 84 + 24"})
     made = vega.playing(made, frame, play, len(epochs))
