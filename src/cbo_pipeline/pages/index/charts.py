@@ -443,8 +443,8 @@ def digits(content: Content) -> Chart | None:
             "data": {"name": f"{id}_texts"},
             "transform": [moment],
             "mark": {
-                "type": "text", "align": "left", "baseline": "top", "x": 0, "y": 0, "fontSize": 14, "fontWeight": 600,
-                "aria": False,
+                "type": "text", "align": "left", "baseline": "top", "x": 0, "y": 0, "fontWeight": 600, "aria": False,
+                "fontSize": {"expr": "width < 460 ? 12 : 14"},
             },
             "encoding": {"text": {"field": "text"}},
         },
