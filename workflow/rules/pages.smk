@@ -54,4 +54,4 @@ rule write_page:
         "write results/index.html"
     shell:
         "python -m cbo_pipeline page --results results --output {output.page:q} --overview {output.overview:q}"
-        " {params.readings} 2> {log:q}"
+        " {params.readings:q} 2> {log:q}"
