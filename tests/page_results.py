@@ -41,6 +41,12 @@ def make(folder: Path, hostile: str = "") -> Path:
     return folder
 
 
+def only_verdicts(folder: Path) -> Path:
+    """A folder with nothing but claims.json."""
+    pages.write_json(verdicts(""), folder / "claims.json")
+    return folder
+
+
 # A grey dot.
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010800000000"
@@ -186,7 +192,7 @@ def verdicts(hostile: str) -> list[dict]:
         row["verdict"] = VERDICTS[k % len(VERDICTS)]
         if row["verdict"] != VERDICTS[-1]:
             value = (-0.4, 0.02, 0.1, 0.7)[k % len(VERDICTS)]
-            row |= {"value": value, "spread": (value - 0.3, value + 0.3), "seeds": SEEDS}
+            row |= {"value": value, "spread": (value - 0.3, value + 0.3), "line": 0.0, "seeds": SEEDS}
             row["seen"] = f"CBO ends at 5.8e-4, Adam at {value}"
             row["details"] = {
                 "parts": {f"part {p}": {"value": value, "interval": None, "verdict": row["verdict"]} for p in "ab"}
@@ -216,7 +222,7 @@ def speed(hostile: str) -> dict:
 
 def other_readings(rows: list[dict], hostile: str) -> dict:
     """Two readings, one of which turns claim 1."""
-    kept = ("verdict", "value", "spread", "seeds", "seen")
+    kept = ("verdict", "value", "spread", "line", "seeds", "seen")
     base = {str(row["id"]): {key: row[key] for key in kept} for row in rows}
     turned = {
         **base["1"],

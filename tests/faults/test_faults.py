@@ -100,7 +100,7 @@ def test_a_signal_writes_a_checkpoint_and_ends_within_seconds(long_run, tmp_path
     _, said = process.communicate(timeout=10)
     assert time.monotonic() - began < 5
     assert process.returncode == 128 + getattr(signal, name)
-    assert f"stopped by {name}; the same command goes on from {kept}" in said
+    assert f"stopped by {name}; the same command continues from {kept}" in said
     assert kept.exists()
     assert not output.exists()
     again = finish(command, tmp_path)
@@ -217,8 +217,8 @@ def test_a_read_only_results_folder_is_named_before_training(read_only, record_p
     assert time.monotonic() - began < 60  # the run itself would take many minutes
     assert done.returncode == 2
     assert clean_error(done.stderr) in (
-        f"{read_only}/runs: Read-only file system",
-        f"{read_only}/runs: Permission denied",
+        f"{read_only}/runs/run.nc: Read-only file system",
+        f"{read_only}/runs/run.nc: Permission denied",
     )
     record_property("fault", ["the results folder is read-only", 1, 1, None])
 

@@ -30,7 +30,7 @@ def pwned(folder: Path) -> list[Path]:
 def test_the_workflow_runs_in_a_folder_and_a_checkout_of_nasty_names(tmp_path, nasty, reference):
     """Every shell command of the workflow meets the folder's or the checkout's name; quotes and $() stay text."""
     checkout = nasty / "check out"
-    ignored = shutil.ignore_patterns("__pycache__", ".git", ".venv", "results", "demo", ".snakemake", ".hypothesis")
+    ignored = shutil.ignore_patterns("__pycache__")
     for name in ("Snakefile", "config.yaml", "src", "workflow", "envs", "tests"):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, checkout / name, ignore=ignored)

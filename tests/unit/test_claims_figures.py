@@ -12,7 +12,7 @@ from cbo_pipeline.claims.rule import FAILS, HOLDS, UNDECIDED
 from cbo_pipeline.cli.main import main
 from cbo_pipeline.config import load_config, runs
 from cbo_pipeline.config.schema import project_file
-from cbo_pipeline.figures import readings, sine, style, theory
+from cbo_pipeline.figures import pairs, readings, style, theory
 from cbo_pipeline.results import readings as reading_files
 from synthetic import curve, decay, settling, summary
 
@@ -32,7 +32,7 @@ def test_every_pair_is_a_dot():
         curve("sine", "cbo", cbo, M=100, N=200, settings=settings),
         curve("sine", "adam", adam, M=100, N=1, settings=settings),
     )
-    axes = sine.sine_pairs({"sine": data}).axes[0]
+    axes = pairs.sine_pairs({"sine": data}).axes[0]
     lower, higher = (line for line in axes.lines if line.get_marker() in "o^")
     assert len(lower.get_xdata()) + len(higher.get_xdata()) == 8
     assert np.all(lower.get_xdata() < 0)
@@ -43,14 +43,12 @@ def test_every_pair_is_a_dot():
 
 def test_the_phase_diagram_has_a_cell_for_every_case_and_both_lines():
     cases = [(sigma_squared, M) for M in (2, 10) for sigma_squared in (1.0, 2.5, 8.0)]
-    curves = [
-        curve(
-            "consensus_condition", f"s{sigma_squared}", decay(1.0, 1e-20 if sigma_squared < 8 else 1e9, 500, 10), M=M,
-            N=50, method="cbo", settings={"lambda": 1.0, "dt": 0.1, "sigma_squared": sigma_squared},
-            variance=decay(1.0, 1e-20 if sigma_squared < 8 else 1e9, 500, 10),
-        )
-        for sigma_squared, M in cases
-    ]  # fmt: skip
+    curves = []
+    for sigma_squared, M in cases:
+        variance = decay(1.0, 1e-20 if sigma_squared < 8 else 1e9, 2000, 10)
+        settings = {"lambda": 1.0, "dt": 0.1, "sigma_squared": sigma_squared}
+        look = {"M": M, "N": 50, "method": "cbo", "settings": settings, "variance": variance}
+        curves.append(curve("consensus_condition", f"s{sigma_squared}", variance, **look))
     axes = theory.consensus_condition({"consensus_condition": summary(*curves)}).axes[0]
     cells = axes.collections[0]
     assert {tuple(place) for place in cells.get_offsets()} == {(s / 2, M) for s, M in cases}

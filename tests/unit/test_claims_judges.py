@@ -513,7 +513,7 @@ def test_how_often_another_start_was_better_is_said():
     assert "another start found a better barycentre in 30 of 117 steps" in row["seen"]
 
 
-def consensus(formed, epochs=500, widths=(10, 100), seeds=10):
+def consensus(formed, epochs=2000, widths=(10, 100), seeds=10):
     """``formed``: by sigma^2, in how many of the seeds the variance vanishes; lambda is 1."""
     curves = []
     for index, (sigma_squared, yes) in enumerate(formed.items()):

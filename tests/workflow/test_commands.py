@@ -142,9 +142,13 @@ def test_commands_are_found_in_all_their_forms(tmp_path):
 def checkout(tmp_path_factory) -> Path:
     """A copy of the project with its environment made and the sine at a scale of seconds."""
     root = tmp_path_factory.mktemp("fresh") / "project"
-    left_out = ("__pycache__", ".*_cache", "*.egg-info", ".hypothesis", ".snakemake", "build", ".git", ".venv")
-    left_out += (".bench-venv", "demo", "results", "data")
-    shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*left_out))
+    anywhere = shutil.ignore_patterns("__pycache__", ".*_cache", "*.egg-info", ".hypothesis", ".snakemake")
+    at_the_top = {"build", ".git", ".venv", ".bench-venv", "demo", "published", "results", "data"}
+
+    def left_out(folder: str, names: list[str]) -> set[str]:
+        return anywhere(folder, names) | (at_the_top if folder == str(ROOT) else set())
+
+    shutil.copytree(ROOT, root, ignore=left_out)
     config = load_config(OVERLAY)
     config["experiments"] = {name: config["experiments"][name] for name in ("sine", "mnist")}  # quicker to plan
     (root / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))

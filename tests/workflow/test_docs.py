@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -125,11 +124,16 @@ def test_every_variable_and_key_of_the_results_is_described(tmp_path):
 
 
 def test_the_layout_in_the_readme_is_there():
-    layout = (ROOT / "README.md").read_text(encoding="utf-8").split("## Layout")[1].split("\n\n")[1]
-    for line in layout.splitlines():
-        for name in re.split(r",?\s+", line.strip().split("   ")[0]):
-            assert (ROOT / name).exists(), name
-    assert shutil.which("make")
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("## How the code is laid out")[1]
+    outside, package = text.split("\n\n")[1:3]
+    for block, root in ((outside, ROOT), (package, ROOT / "src/cbo_pipeline")):
+        for line in block.splitlines():
+            for name in re.split(r",?\s+", line.strip().split("   ")[0]):
+                assert (root / name).exists() or (root / "numerics" / name).exists(), name
+    floors = {
+        path.name for path in (ROOT / "src/cbo_pipeline").iterdir() if path.is_dir() and path.name != "__pycache__"
+    }
+    assert not {floor for floor in floors if f" {floor}/ " not in package}
 
 
 def paper_map() -> str:

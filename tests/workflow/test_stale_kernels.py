@@ -84,15 +84,7 @@ ALL = WITH_MEANS | WITH_MAPS | {"adam"}
 # By file: edits that change its numbers, each as (old, new), and the methods that compute with it.
 EDITS = {
     "dense_networks.py": ([("* scale + bias[o, q]", "* scale * 2 + bias[o, q]")], ON_IMAGES),
-    "elementary.py": (
-        [
-            (
-                "per_ln2, least = np.float32(12582912), np.float32(1.4",
-                "per_ln2, least = np.float32(12582912), np.float32(1.5",
-            )
-        ],
-        ON_IMAGES,
-    ),
+    "elementary.py": ([("5.0000001201e-1,", "6.0e-1,")], ON_IMAGES),
     "lanes.py": ([("return builder.fadd(total, builder.fmul", "return builder.fsub(total, builder.fmul")], ON_IMAGES),
     "noise.py": ([("_LN2 = np.float32(0.69314718)", "_LN2 = np.float32(0.7)")], ALL - {"adam"}),
     "piecewise.py": ([("np.float64(c[m]) * scale", "np.float64(c[m]) * scale * 2")], ALL),
@@ -206,7 +198,5 @@ def test_an_edit_changes_the_results_of_every_method_that_uses_the_file(copy, be
         path.write_text(original)
     assert set(after) == methods
     assert not [method for method in methods if after[method] == before[method]]
-
-
-def test_the_first_results_come_back_with_the_first_sources(copy, before):
-    assert copy.train(ALL | ON_IMAGES) == before
+    if name == next(iter(EDITS)):  # once: the first sources give the first results again, by the code that was kept
+        assert copy.train(methods) == {method: before[method] for method in methods}

@@ -104,4 +104,4 @@ rule judge_claims:
         "judge the claims of the paper"
     shell:
         "python -m cbo_pipeline claims {input.summaries:q} {input.costs:q} {input.checks:q} --json {output.json:q}"
-        " --markdown {output.markdown:q} --html {output.html:q} --speed {output.speed:q} {params.readings} 2> {log:q}"
+        " --markdown {output.markdown:q} --html {output.html:q} --speed {output.speed:q} {params.readings:q} 2> {log:q}"

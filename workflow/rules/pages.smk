@@ -29,12 +29,13 @@ rule write_page:
         summaries=PLAN.summaries(),
         figures=[path for label in PLAN.figures for path in plan.figure_files(label)],
     output:
-        report(
+        page=report(
             "results/index.html",
             caption="../report/index.rst",
             category="The page",
             labels={"figure": "index", "what": "The paper with the answers filled in"},
         ),
+        overview="results/overview.html",
     log:
         "results/logs/index.log",
     benchmark:
@@ -46,10 +47,11 @@ rule write_page:
         mem_mb=2000,
         runtime=10,
     params:
-        code=code.stage_digest("pages.index"),
+        code=code.stage_digest("pages.index", "pages.overview"),
         readings=FOUND["option"],
         readings_digest=FOUND["digest"],
     message:
         "write results/index.html"
     shell:
-        "python -m cbo_pipeline page --results results --output {output:q} {params.readings} 2> {log:q}"
+        "python -m cbo_pipeline page --results results --output {output.page:q} --overview {output.overview:q}"
+        " {params.readings:q} 2> {log:q}"

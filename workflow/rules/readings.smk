@@ -50,6 +50,7 @@ rule judge_readings:
         base=PLAN.summaries(),
         costs=PLAN.costs_of_claims(),
         checks=plan.CHECKS,
+        declared=f"{workflow.basedir}/workflow/readings.yaml",
     output:
         json="results/readings.json",
         markdown="results/readings.md",
@@ -64,12 +65,12 @@ rule judge_readings:
         mem_mb=4000,
         runtime=30,
     params:
-        overlays=" ".join(f"--config {shlex.quote(str(path))}" for path in READINGS.overlays),
+        overlays=[word for path in READINGS.overlays for word in ("--config", str(path))],
         code=code.stage_digest("claims", "claims.reading_verdicts", "pages.readings"),
     message:
         "judge the claims under other readings"
     shell:
-        "python -m cbo_pipeline readings {params.overlays} --json {output.json:q}"
+        "python -m cbo_pipeline readings {params.overlays:q} --json {output.json:q}"
         " --markdown {output.markdown:q} 2> {log:q}"
 
 

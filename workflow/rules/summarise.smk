@@ -22,7 +22,7 @@ rule summarise_curve:
     message:
         "summarise {wildcards.experiment}/{wildcards.variant}, M = {wildcards.M}, N = {wildcards.N}"
     shell:
-        "python -m cbo_pipeline summarise --seeds {params.seeds:q} --folder {params.folder:q} --sizes {params.sizes}"
+        "python -m cbo_pipeline summarise --seeds {params.seeds:q} --folder {params.folder:q} --sizes {params.sizes:q}"
         " --output {output:q} 2> {log:q}"
 
 

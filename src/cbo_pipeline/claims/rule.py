@@ -145,6 +145,12 @@ def rank_sum_rank(first: int, second: int, error: float = ERROR) -> int:
     """How many differences may lie beyond an end of the interval for a shift; -1 if the extremes err too often."""
     if first < 1 or second < 1:
         return -1
+    return int(np.searchsorted(rank_sum_law(first, second), error * (1 + 1e-12), side="right")) - 1
+
+
+@functools.cache
+def rank_sum_law(first: int, second: int) -> np.ndarray:
+    """How likely at most 0, 1, 2, ... of the differences of two samples of one law are negative."""
     # law[j]: probabilities of the statistic for i values against j. The largest of all values is among the first
     # sample with probability i / (i + j), and then it exceeds all j others.
     law = [np.ones(1) for _ in range(second + 1)]
@@ -156,7 +162,7 @@ def rank_sum_rank(first: int, second: int, error: float = ERROR) -> int:
             mixed[: i * (j - 1) + 1] += j / (i + j) * row[j - 1]
             row.append(mixed)
         law = row
-    return int(np.searchsorted(np.cumsum(law[second]), error * (1 + 1e-12), side="right")) - 1
+    return np.cumsum(law[second])
 
 
 def contrast(samples: np.ndarray, weights: Sequence[float]) -> float:

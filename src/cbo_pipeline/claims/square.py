@@ -12,7 +12,7 @@ from cbo_pipeline.claims.statistics import end, middle, resampled
 
 EXPERIMENT, VARIANT, PLAIN = "square", "ot_cbo", "cbo"
 LITTLE = 1.25  # a doubling of M or N that divides the risk by less than this brings little
-MONOTONE = "largest log10 ratio of the mean risks at neighbouring {0}; and the ratio of the last to the first"
+MONOTONE = "largest change of log10 mean risk from one {0} to the next; and its change from the first to the last"
 
 
 class Sweep:
@@ -121,8 +121,8 @@ def _fall(change: float) -> str:
     id=12,
     section="5.3",
     claim="Square: both curves saturate, M = N = 200 is close to the mean-field regimes.",
-    statistic="fall of log10 mean risk over the last doubling, the larger of M's and N's; and what it falls more than"
-    " over an average doubling before",
+    statistic="fall of log10 mean risk over the last doubling, the larger of M's and N's; and by how much it exceeds"
+    " the fall over an average doubling before",
     threshold=f"below {np.log10(LITTLE):.3f} (a factor of {LITTLE:g}), and below 0, for both",
     why="a curve saturates if further doubling brings little, and less than it used to",
     needs=("square/ot_cbo",),

@@ -21,7 +21,7 @@ def sine_pairs(data: dict[str, xr.Dataset]) -> Figure:
     figure, axes = plt.subplots(figsize=(style.COLUMN, 2.7))
     places = (np.arange(len(differences)) + 0.5) / len(differences)
     if np.isfinite(high - low):
-        label = f"interval of the median ({rule.ERROR:.0%} beyond each end)"
+        label = f"its interval ({rule.ERROR:.0%} beyond each end)"
         axes.axvspan(low, high, color=style.SKY, alpha=0.35, linewidth=0, label=label)
     axes.axvline(middle(differences), color=style.BLUE, linewidth=1.4, label="median")
     axes.axvline(0, color=style.BLACK, linewidth=0.9, linestyle=":")
@@ -29,11 +29,11 @@ def sine_pairs(data: dict[str, xr.Dataset]) -> Figure:
         (differences < 0, style.BLUE, "o", "CBO lower"),
         (differences >= 0, style.RED, "^", "Adam lower"),
     ):
-        label = f"{name}: {int(side.sum())} of {len(differences)} pairs"
+        label = f"{name}: {int(side.sum())} of {len(differences)}"
         shown = np.clip(differences[side], known.min(), known.max()) if known.size else differences[side]
         axes.plot(shown, places[side], marker, color=colour, markersize=3.5, linestyle="none", label=label)
     axes.set(
-        xlabel=rf"$\log_{{10}}$ (CBO's / Adam's risk), median of the last {END:.0%} of {cbo.last} epochs",
+        xlabel=rf"$\log_{{10}}$ (CBO's / Adam's risk), last {END:.0%} of {cbo.last} epochs",
         ylabel="share of the pairs",
         ylim=(0, 1),
     )

@@ -10,7 +10,7 @@ from cbo_pipeline.claims.evidence import Evidence
 from cbo_pipeline.claims.theory import FORMED, discrete_line, phase_diagram
 from cbo_pipeline.figures import style
 
-TICKS = (0.25, 0.5, 1, 2, 4, 6)
+TICKS = (0.25, 0.5, 1, 2, 4)
 
 
 def consensus_condition(data: dict[str, xr.Dataset]) -> Figure:
@@ -20,7 +20,7 @@ def consensus_condition(data: dict[str, xr.Dataset]) -> Figure:
     shares = np.array([cell.formed for cell in cells])
     figure, axes = plt.subplots(figsize=(style.COLUMN, 2.6))
     dots = axes.scatter(
-        ratios, widths, c=shares, cmap="cividis", vmin=0, vmax=1, s=70, marker="s", edgecolors=style.BLACK,
+        ratios, widths, c=shares, cmap="cividis", vmin=0, vmax=1, s=42, marker="s", edgecolors=style.BLACK,
         linewidths=0.5, zorder=3,
     )  # fmt: skip
     axes.axvline(1, color=style.RED, linewidth=1.3, label=r"$\sigma^2 = 2\lambda$ (the paper)")
@@ -36,6 +36,6 @@ def consensus_condition(data: dict[str, xr.Dataset]) -> Figure:
     axes.yaxis.set_minor_locator(NullLocator())
     axes.margins(y=0.15)
     seeds, steps = cells[0].seeds, int(data["consensus_condition"]["epoch"].values[-1])
-    title = f"{seeds} runs each; consensus: the variance falls by {FORMED:g} in {steps} steps"
+    title = f"{seeds} runs each; consensus: the variance falls to {FORMED:g} in {steps} steps"
     figure.legend(loc="outside upper center", ncols=1, fontsize=6.5, title=title, title_fontsize=6.5)
     return figure

@@ -102,9 +102,10 @@ def error_tables(errors: Row | None) -> list[Table]:
         "number", "law", "seeds", "false \"holds\"", "false \"does not hold\"", "false \"in part\"",
         "by counting", f"right, {errors['shift']:g} standard deviation off the line",
     )  # fmt: skip
+    chance = 2 * np.sqrt(errors["error"] / errors["samples"])
     tables = []
     for heading, used in (
-        (f"How often the rule errs with the truth on the line ({errors['samples']} samples each)", True),
+        (f"How often the rule errs with the truth on the line (to {chance:.1%} by chance)", True),
         ("How often other rules err, which are not used", False),
     ):
         lines = [

@@ -9,10 +9,10 @@ from cbo_pipeline import claims, figures
 from cbo_pipeline.claims import files, speed
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.pages import claims as pages
-from cbo_pipeline.pages import index
+from cbo_pipeline.pages import index, provenance
 from cbo_pipeline.results import readings
 
-COPIED = ("readings.json", "readings.md", "made.json", "settings.html")
+COPIED = ("readings.json", "readings.md", provenance.NAME, "settings.html")
 
 
 def redraw(published: Path, output: Path) -> Iterator[str]:

@@ -18,9 +18,11 @@ STAGES = {
     "cost": "measure costs",
     "summary": "summarise",
     "figures": "draw the figures",
-    "checks": "check barycentres",
+    "checks": "check by numbers",
     "claims": "judge the claims",
     "settings": "record the settings",
+    "readings": "other readings",
+    "index": "write the page",
 }
 COLUMNS = ("stage", "jobs", "wall time", "core hours", "longest job", "most memory")
 

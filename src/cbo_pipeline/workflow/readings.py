@@ -69,8 +69,8 @@ class Readings:
         return self._plan.summary_files()
 
 
-def found() -> dict[str, str]:
+def found() -> dict[str, list[str] | str]:
     """What judges and pages are told of readings that were made before: the option, and a digest of its file."""
     if not FOUND.is_file():
-        return {"option": "", "digest": ""}
-    return {"option": f"--readings {FOUND}", "digest": hashlib.sha256(FOUND.read_bytes()).hexdigest()[:16]}
+        return {"option": [], "digest": ""}
+    return {"option": ["--readings", str(FOUND)], "digest": hashlib.sha256(FOUND.read_bytes()).hexdigest()[:16]}

@@ -17,6 +17,9 @@ def declare(commands) -> None:
     command = add_command(commands, "page", "write the one page: the paper with the answers filled in", _page)
     _add_results(command)
     command.add_argument("--readings", type=Path, metavar="FILE", help="readings.json (default: that of the results)")
+    command.add_argument(
+        "--overview", type=outputs.file_name, metavar="FILE", help="write the first view of Snakemake's report, too"
+    )
     add_output(command, "HTML")
     what = "draw all figures, judge all claims and write the page from published summaries, without training"
     command = add_command(commands, "redraw", what, _redraw)
@@ -43,10 +46,14 @@ def _add_results(command) -> None:
 
 
 def _page(options) -> int:
-    from cbo_pipeline.pages import index
+    from cbo_pipeline.pages import index, overview
 
-    check_output(options, "page", filter(None, [options.readings]))
+    written = [outputs.Output("--output", options.output, "page")]
+    written += [outputs.Output("--overview", options.overview, "overview")] if options.overview else []
+    outputs.check(written, filter(None, [options.readings]), options.force)
     size = index.write(options.results, options.output, options.readings)
+    if options.overview:
+        overview.write(options.results, options.overview)
     streams.say(f"{options.output}: {size / 1e6:.1f} MB")
     return 0
 

@@ -316,7 +316,9 @@ def _film(id: str, film: Film, keys: Sequence[Key], alt: str, *, ensemble: bool 
             "transform": [{"filter": f"datum.f == {frame} && {filter_}"}, *unfolded],
             "mark": {"type": "line", "clip": True, "aria": False, **mark},
             "encoding": {
-                "x": x_channel, "y": y_channel, "color": vega.colours(keys),
+                "x": x_channel,
+                "y": y_channel,
+                "color": vega.colours(keys),
                 "detail": {"field": "p", "type": "nominal"},
                 **({} if ensemble else {"strokeDash": vega.dashes(keys)}),
             },
@@ -441,15 +443,16 @@ def digits(content: Content) -> Chart | None:
             "data": {"name": f"{id}_texts"},
             "transform": [moment],
             "mark": {
-                "type": "text", "align": "left", "baseline": "top", "x": 0, "y": 0, "fontSize": 14, "fontWeight": 600,
-                "aria": False,
+                "type": "text", "align": "left", "baseline": "top", "x": 0, "y": 0, "fontWeight": 600, "aria": False,
+                "fontSize": {"expr": "width < 460 ? 12 : 14"},
             },
             "encoding": {"text": {"field": "text"}},
         },
     ]  # fmt: skip
     alt = "Test images of MNIST and the answers of the trained networks, epoch by epoch."
     spec = {"params": switches.params, "width": 600, "height": 200, "layer": layers}
-    made = vega.compiled(spec, {f"{id}_pictures": pictures, f"{id}_answers": answers, f"{id}_texts": texts}, alt)
+    data = {f"{id}_pictures": pictures, f"{id}_answers": answers, f"{id}_texts": texts}
+    made = vega.compiled(spec, data, alt, margin=0)
     made.pop("height")
     made["signals"].append({"name": "height", "update": f"ceil({len(truth)} / {columns}) * 84 + 24"})
     made = vega.playing(made, frame, play, len(epochs))

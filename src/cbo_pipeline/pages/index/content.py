@@ -4,7 +4,6 @@ Every part may be missing: a demo has fewer experiments than the paper, a publis
 """
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -167,23 +166,12 @@ def _claim(row: Any, robust: Mapping[str, str], path: Path) -> Claim:
         if known["verdict"] not in VERDICTS:
             raise FileRefused(f"{path}: claim {known['id']} has the unknown verdict {known['verdict']!r}")
         known["id"] = int(known["id"])
-        known["line"] = tuple(np.atleast_1d(known["line"]).astype(float).tolist()) if "line" in known else _line(row)
+        known["line"] = tuple(np.atleast_1d(known.get("line", ())).astype(float).tolist())
         if "spread" in known:
             known["spread"] = tuple(known["spread"])
         return Claim(**known)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise FileRefused(f"{path}: not the verdicts of this pipeline; delete it and make it again") from None
-
-
-def _line(row: Mapping[str, Any]) -> tuple[float, ...]:
-    """The line of a row that does not tell it by itself: the number with which its rule begins.
-
-    >>> _line({"threshold": "below 5%, for both"}), _line({"threshold": "all of them"})
-    ((0.05,), ())
-    """
-    words = r"(?:below|above|at most|at least|less than|more than) (-?\d[\d.]*(?:e-?\d+)?)( ?%)?"
-    found = re.match(words, row.get("threshold") or "")
-    return (float(found[1]) / (100 if found[2] else 1),) if found else ()
 
 
 def _curves(experiment: str, data: xr.Dataset):

@@ -129,6 +129,10 @@ def masthead(content: Content, links: Links) -> str:
         f'<dt class="v-{CLASSES[verdict]}">{mark(verdict)} {verdict}</dt><dd>{words}</dd>'
         for verdict, words in MEANINGS.items()
     )
+    commands = "".join(
+        f'{command(text, f"command-own-{k}")}<p class="what">{html.escape(what)}</p>'
+        for k, (text, what) in enumerate(COMMANDS)
+    )
     chapters = [(chapter.id, chapter.title) for chapter in CHAPTERS]
     chapters += [("readings", "Other readings")] if content.readings else []
     contents = "".join(f'<li><a href="#{id}">{html.escape(title)}</a></li>' for id, title in chapters)
@@ -154,7 +158,7 @@ paper: it is judged by its words.</p>
 <div class="panels"><section aria-labelledby="made"><h2 id="made">How it was made</h2>{_made(content)}</section>
 <section aria-labelledby="yourself"><h2 id="yourself">Make it yourself</h2>
 <p>In a clone of the project, with Python 3.11 or newer:</p>
-{"".join(f"{command(text)}<p class='what'>{html.escape(what)}</p>" for text, what in COMMANDS)}</section></div>
+{commands}</section></div>
 </div>"""
 
 
@@ -188,9 +192,8 @@ def mark(verdict: str) -> str:
     return f'<svg class="mark" viewBox="0 0 16 16" aria-hidden="true"><use href="#m-{CLASSES[verdict]}"/></svg>'
 
 
-def command(text: str) -> str:
+def command(text: str, id: str) -> str:
     """A command with a button that copies it."""
-    id = "cmd-" + hashlib.sha1(text.encode()).hexdigest()[:10]
     label = html.escape(f"Copy the command {text.splitlines()[0]}")
     return (
         f'<div class="command"><pre><code id="{id}">{html.escape(text)}</code></pre>'
@@ -393,7 +396,7 @@ def _claim(claim: Claim, evidence: Evidence, links: Links) -> str:
         f"<p><b>Why this line:</b> {maths.typeset(claim.why)}.</p>" if claim.why else "",
         f"<p><b>Judged by</b> {judge}.</p>" if judge else "",
         f"<p><b>Data:</b> {data}.</p>" if data else "",
-        command(_remake(evidence)),
+        command(_remake(evidence), f"command-{claim.id}"),
     ]
     return f"""
 <article class="claim v-{CLASSES[claim.verdict]}" id="claim-{claim.id}" aria-labelledby="claim-{claim.id}-title">

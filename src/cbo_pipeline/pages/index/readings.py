@@ -53,11 +53,13 @@ def matrix(found: Found, mark: Callable[[str], str], classes: Mapping[str, str])
 
 def specifications(found: Found) -> Chart | None:
     """For every claim that turns: its number under each reading, sorted, with its interval."""
-    rows, shown = [], []
+    rows, lines, shown = [], [], []
     for id, text in sorted(found["robustness"].items(), key=lambda item: int(item[0])):
         points = _points(found, id) if text.startswith("turns") else []
         if len(points) > 1:
             rows += [{"k": len(shown), "i": i, **point} for i, point in enumerate(points)]
+            line = found["compared"][id].get("line")
+            lines += [{"k": len(shown), "v": line}] if line is not None else []
             shown.append(id)
     if not shown:
         return None
@@ -81,6 +83,12 @@ def specifications(found: Found) -> Chart | None:
     ]
     layers = [
         {
+            "data": {"name": f"{name}_lines"},
+            "transform": shared["transform"],
+            "mark": {"type": "rule", "stroke": vega.INK, "strokeDash": list(vega.DOTTED), "aria": False},
+            "encoding": {"y": y},
+        },
+        {
             **shared,
             "mark": {"type": "rule", "strokeWidth": 1.2, "opacity": 0.5, "aria": False},
             "encoding": {
@@ -95,7 +103,8 @@ def specifications(found: Found) -> Chart | None:
     ]  # fmt: skip
     alt = "The number of each claim that turns, under every reading that was run, sorted."
     spec = {"params": switches.params, "width": 600, "height": 240, "layer": layers}
-    made = vega.compiled(spec, {f"{name}_points": rows}, alt)
+    made = vega.compiled(spec, {f"{name}_points": rows, f"{name}_lines": lines}, alt)
+    keys.append(Key(None, "line", vega.INK, vega.DOTTED))
     return Chart(name, made, 270, alt, "the claim’s number", tuple(keys), tuple(switches.options))
 
 

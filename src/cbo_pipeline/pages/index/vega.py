@@ -108,15 +108,17 @@ class Switches:
         return self.name(short)
 
 
-def compiled(spec: Mapping[str, Any], data: Mapping[str, Iterable[Mapping[str, Any]]], alt: str) -> dict[str, Any]:
-    """The Vega specification, as wide as its container, with its data."""
+def compiled(
+    spec: Mapping[str, Any], data: Mapping[str, Iterable[Mapping[str, Any]]], alt: str, margin: int = LEFT + RIGHT
+) -> dict[str, Any]:
+    """The Vega specification with its data, as wide as its container but for the margin beside the axes."""
     import vl_convert
 
     whole = {"$schema": _schema(), "config": CONFIG, "description": alt, **spec}
     result = vl_convert.vegalite_to_vega(whole)
     result.pop("$schema")  # its address; nobody is to think that it is fetched
     result.pop("width", None)
-    width = f"max(220, (isFinite(containerSize()[0]) ? containerSize()[0] : 600) - {LEFT + RIGHT})"
+    width = f"max(220, (isFinite(containerSize()[0]) ? containerSize()[0] : 600) - {margin})"
     signal = {"name": "width", "init": width, "on": [{"events": "window:resize", "update": width}]}
     result["signals"] = [signal, *(s for s in result.get("signals", ()) if s["name"] != "width")]
     for source in result["data"]:
