@@ -1,9 +1,13 @@
-"""The workflow on a real Slurm: a throwaway cluster of two nodes, the profile, a cancelled job and a dead node."""
+"""The workflow on a real Slurm, a throwaway cluster of two nodes without accounting, through the default profile."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
+import sys
+import venv
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -22,14 +26,8 @@ if MISSING:
     )
 if os.geteuid():
     pytest.skip("the throwaway Slurm cluster needs root", allow_module_level=True)
-PROFILE = ROOT / "workflow" / "profiles" / "slurm"
-# What differs on the throwaway cluster from the profile: no accounts, no accounting, no long waits.
-HERE = {
-    "--slurm-status-command": "squeue",
-    "--slurm-init-seconds-before-status-checks": "2",
-    "--seconds-between-status-checks": "1",
-    "--latency-wait": "20",
-}
+# What differs on the throwaway cluster from the profile: no accounts, and files are seen at once.
+HERE = ["--slurm-no-account", "--latency-wait", "20"]
 # Runs long enough to be hit, in an overlay laid over tests/tiny.yaml.
 LONGER = "experiments: {sine: {epochs: 20000, methods: {adam: null}}}\n"
 
@@ -77,25 +75,104 @@ def cluster(tmp_path_factory):
     cluster.stop()
 
 
-def through_the_profile(*targets: str, overlay: str = "") -> list[str]:
+def through_the_profile(*targets: str, overlay: str = "", root: Path = ROOT) -> list[str]:
     """The command of docs/cluster.md, here."""
-    command = snakemake_command(*targets)
+    command = snakemake_command(*targets, root=root)
     cores = command.index("--cores")
-    command[cores : cores + 2] = ["--workflow-profile", str(PROFILE), "--slurm-no-account"]
+    command[cores : cores + 2] = ["--workflow-profile", str(root / "workflow" / "profiles" / "slurm")]
     if overlay:
         command.insert(command.index("--configfile") + 2, overlay)
-    here = [word for pair in HERE.items() for word in pair]
-    return [*command, *here, "--default-resources", "slurm_partition=main", "mem_mb=500", "runtime=10"]
+    return [*command, *HERE, "--default-resources", "slurm_partition=main", "mem_mb=500", "runtime=10"]
 
 
-def test_slurm_makes_the_same_bytes_as_this_machine(cluster, reference, tmp_path):
-    done = finish(through_the_profile(SUMMARY), tmp_path, **cluster.environment)
+def checkout_in(folder: Path) -> Path:
+    """A copy of the workflow and the package."""
+    root = folder / "check out"
+    for name in ("Snakefile", "config.yaml", "src", "workflow", "envs", "tests"):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            root.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, root / name)
+    return root
+
+
+def test_slurm_makes_the_same_bytes_as_this_machine(cluster, reference, tmp_path, record_property):
+    """From a checkout with a space in its path; and what is done is noticed soon, though nothing is accounted for."""
+    root, work = checkout_in(tmp_path / "a folder"), tmp_path / "another folder"
+    work.mkdir()
+    wanted = sorted(path.relative_to(reference) for path in (reference / "results" / "runs").rglob("*.nc"))
+    command = through_the_profile(*map(str, wanted), "results/summary/sine/cbo_M5_N8.nc", root=root)
+    done = finish(command, work, **cluster.environment)
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
     assert "Submitted array job" in said
-    results = digests(tmp_path / "results")
-    assert len(results) == 7  # four runs, two curves, one summary
-    assert results == digests(reference / "results")
+    assert said.count("squeue is asked for the state of jobs") == 1
+    results = digests(work / "results")
+    assert len(results) == 5  # four runs, one curve
+    assert results.items() < digests(reference / "results").items()
+    # The plugin adds ten seconds to its pause whenever nothing has ended: a job is noticed within 12 seconds and
+    # the time that it took, not after the 40 seconds and more of its own settings.
+    last = re.findall(r"submitted with SLURM jobid (\d+)", said)[-1]
+    told = dict(re.findall(r"(\w+)=(\S+)", cluster.run("scontrol", "show", "job", last)))
+    began, ended = (datetime.fromisoformat(told[key]) for key in ("StartTime", "EndTime"))
+    (log,) = (work / ".snakemake" / "log").iterdir()
+    noticed = datetime.fromtimestamp(log.stat().st_mtime)
+    assert noticed - ended < timedelta(seconds=12) + (ended - began)
+    record_property("fault", ["Slurm without accounting, spaces in paths", 1, 1, True])
+
+
+@pytest.mark.parametrize("folder", ["a $(touch pwned) folder", "it's mine"])
+def test_a_checkout_that_would_break_the_jobs_is_refused_at_once(cluster, tmp_path, folder, record_property):
+    root, work = checkout_in(tmp_path / folder), tmp_path / "work"
+    work.mkdir()
+    before = cluster.run("squeue", "-h", "-t", "all")
+    done = finish(through_the_profile(SUMMARY, root=root), work, **cluster.environment)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith(f"cbo-pipeline: {root}: on Slurm the path of the checkout")
+    assert "Traceback" not in done.stderr
+    assert cluster.run("squeue", "-h", "-t", "all") == before
+    assert not list(tmp_path.rglob("pwned"))
+    assert not (work / ".snakemake" / "locks").exists()
+    record_property("refused", "a path that Slurm cannot take")
+
+
+def test_an_environment_that_no_job_could_start_is_refused_at_once(cluster, tmp_path, record_property):
+    """The environment of ``make setup`` lies in the checkout; all jobs would die, and again, and again."""
+    environment_folder = tmp_path / "a folder" / ".venv"
+    venv.create(environment_folder)
+    (packages,) = environment_folder.glob("lib/python*/site-packages")
+    places = [path for path in sys.path if path.endswith("-packages")]
+    (packages / "shared.pth").write_text("".join(f"import site; site.addsitedir({path!r})\n" for path in places))
+    before = cluster.run("squeue", "-h", "-t", "all")
+    command = through_the_profile(SUMMARY)
+    command[0] = str(environment_folder / "bin" / "python")
+    done = finish(command, tmp_path, **cluster.environment)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith(f"cbo-pipeline: {command[0]}: jobs on a cluster cannot start")
+    assert cluster.run("squeue", "-h", "-t", "all") == before
+    record_property("refused", "a path that Slurm cannot take")
+
+
+def test_sigterm_ends_the_driver_and_its_jobs_leave_checkpoints(cluster, tmp_path, record_property):
+    overlay, work = tmp_path / "longer.yaml", tmp_path / "work"
+    overlay.write_text(LONGER.replace("20000", "300000"))
+    work.mkdir()
+    process = start(through_the_profile(SUMMARY, overlay=str(overlay)), work, **cluster.environment)
+    try:
+        logs = [work / "results" / "logs" / "sine" / "cbo" / f"M5_N8_seed{seed}.log" for seed in (0, 1)]
+        wait_until(lambda: all(log.exists() and "epoch" in log.read_text() for log in logs), seconds=300, every=0.2)
+        process.terminate()
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        cluster.run("scancel", "--user", "root")
+    assert process.returncode != 0
+    assert "Traceback" not in said, said
+    wait_until(lambda: len(list(work.rglob("*.npz"))) == 2)
+    wait_until(lambda: not cluster.running())
+    assert not list((work / ".snakemake").glob("locks/*.lock"))
+    record_property("fault", ["SIGTERM to Snakemake on Slurm", 1, 1, None])
 
 
 def test_a_cancelled_job_and_a_dead_node_cost_nothing(cluster, tmp_path, record_property):
