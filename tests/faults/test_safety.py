@@ -39,14 +39,14 @@ def test_the_workflow_runs_in_a_folder_and_a_checkout_of_nasty_names(tmp_path, n
             shutil.copy2(ROOT / name, checkout / name)
     (nasty / "work").mkdir()
     (nasty / "one run.yaml").write_text("experiments: {sine: {seeds: 1, methods: {adam: null}}}\n")
-    command = snakemake_command(SUMMARY, "diagram_multi_task", root=checkout)
+    command = snakemake_command(SUMMARY, "meanfield_diagram", root=checkout)
     command.insert(command.index("--configfile") + 2, str(nasty / "one run.yaml"))
     done = finish(command, nasty / "work", NUMBA_CACHE_DIR=str(tmp_path / "numba"))
     assert done.returncode == 0, done.stdout + done.stderr
     made, undisturbed = digests(nasty / "work" / "results" / "runs"), digests(reference / "results" / "runs")
     assert set(made.items()) < set(undisturbed.items())
     assert (nasty / "work" / SUMMARY).exists()
-    assert (nasty / "work" / "results" / "figures" / "diagram_multi_task.png").stat().st_size > 0
+    assert (nasty / "work" / "results" / "figures" / "meanfield_diagram.png").stat().st_size > 0
     assert not pwned(tmp_path)
 
 
