@@ -114,6 +114,6 @@ def test_no_module_unpickles_evaluates_or_hands_text_to_a_shell(path):
 def test_every_value_in_a_rules_command_is_quoted():
     """{input}, {output}, {params.x}, {log} end with :q; wildcards are names and integers by their constraints."""
     for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")):
-        for shell in re.findall(r"\n    shell:\n((?:        .*\n)+)", path.read_text(encoding="utf-8")):
+        for shell in re.findall(r"\n +shell:\n((?: {8,}.*\n)+)", path.read_text(encoding="utf-8")):
             for field in re.findall(r"{([^}]*)}", shell):
                 assert field.endswith(":q") or field.startswith("wildcards."), f"{path.name}: {{{field}}}"
