@@ -3,7 +3,7 @@
     python benchmarks/limits.py
 
 Every part is timed by itself on the same ensemble, at the paper's size; the parts take turns. A rate beside a part
-says what limits it: numbers a second for random numbers, neurons and points for the risks, bytes for the update.
+says what limits it: numbers per second for random numbers, neurons and points for the risks, bytes for the update.
 """
 
 import timing  # first: it sets one thread
@@ -77,7 +77,7 @@ def share(experiment: str, times: dict[str, float], work: dict, between: dict[st
         "random numbers": times["noise"],
         "update": times["update"],
     }
-    rates = {"random numbers": f"{1e9 * times['noise'] / work['numbers']:.2f} ns a number", **rates}
+    rates = {"random numbers": f"{1e9 * times['noise'] / work['numbers']:.2f} ns per number", **rates}
     whole = sum(parts.values())
     for part, seconds in parts.items():
         emit(
@@ -101,9 +101,9 @@ def regression(experiment: str, method: str, M: int, N: int) -> None:
         "weights and consensus": times["consensus"],
     }
     rates = {
-        "risks: the neurons": f"{1e9 * times['few'] / work['neurons']:.1f} ns a neuron",
-        "risks: the points": f"{1e9 * between['risks: the points'] / points:.1f} ns a point and particle",
-        "update": f"{1e9 * times['update'] / work['numbers']:.2f} ns a number",
+        "risks: the neurons": f"{1e9 * times['few'] / work['neurons']:.1f} ns per neuron",
+        "risks: the points": f"{1e9 * between['risks: the points'] / points:.1f} ns per point and particle",
+        "update": f"{1e9 * times['update'] / work['numbers']:.2f} ns per number",
     }
     share(f"{experiment}, {method} (N {N}, M {M})", times, work, between, rates)
 
@@ -146,7 +146,7 @@ def square() -> None:
         "barycentre": max(0.0, times["look"] - times["risks"] - matched),
     }
     rates = {
-        "matching: assignments (lapx)": f"{1e3 * each['assignment'] / len(x):.2f} ms a problem of 200 atoms",
+        "matching: assignments (lapx)": f"{1e3 * each['assignment'] / len(x):.2f} ms per problem of 200 atoms",
         "matching: costs": f"{1e9 * each['costs'] / (len(x) * x.shape[1] ** 2):.2f} ns a cost",
     }
     share(f"square, ot_cbo after {TRAINED} iterations (N 200, M 200)", times, work, between, rates)

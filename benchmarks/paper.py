@@ -71,7 +71,7 @@ def file_bytes(run) -> int:
 
 
 def curves() -> list[dict]:
-    """Every curve of the paper with its runs, seconds a run, bytes of memory and of files."""
+    """Every curve of the paper with its runs, seconds per run, bytes of memory and of files."""
     from cbo_pipeline.config import load_config, memory, resolve, runs
 
     config, seeds = load_config(), defaultdict(list)
@@ -85,7 +85,7 @@ def curves() -> list[dict]:
         curve |= {"M": run.name.M, "N": run.name.N, "runs": len(names), "seconds": seconds}
         curve |= {"memory": memory.estimate(run), "files": file_bytes(run), "fixed": memory.LIBRARIES}
         found.append(curve)
-        print(f"{names[0]}: {seconds:.0f} s a run", file=sys.stderr)
+        print(f"{names[0]}: {seconds:.0f} s per run", file=sys.stderr)
     return found
 
 

@@ -15,7 +15,7 @@ SHOWN = 5  # tasks of the examples
 TASK_COLOURS = (style.BLUE, style.SKY, style.GREEN, style.ORANGE, style.RED)
 ENSEMBLES = {
     "multi_task_cbo": {"color": style.BLUE, "marker": "o", "linestyle": "-", "label": "one shared ensemble"},
-    "separate_cbo": {"color": style.RED, "marker": "s", "linestyle": "--", "label": "one ensemble a task"},
+    "separate_cbo": {"color": style.RED, "marker": "s", "linestyle": "--", "label": "one ensemble per task"},
 }
 
 
@@ -63,7 +63,7 @@ def shown_tasks(P: int) -> list[int]:
 
 
 def multi_task_memory(data: dict[str, xr.Dataset], costs: list[dict[str, Any]]) -> Figure:
-    """One shared ensemble against one a task: bytes, seconds and risk against the number of tasks."""
+    """One shared ensemble against one per task: bytes, seconds and risk against the number of tasks."""
     panels = (
         ("state of the ensemble, counted", "state_bytes", EngFormatter("B")),
         ("growth of memory at its peak, measured", "peak_bytes", EngFormatter("B")),

@@ -1,4 +1,4 @@
-"""One style for all figures: a journal's column, colours for every eye, fonts embedded, no dates in the files."""
+"""One style for all figures: a journal's column, colour-blind-safe colours, fonts embedded, no dates in the files."""
 
 import contextlib
 import json

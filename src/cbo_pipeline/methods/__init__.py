@@ -1,4 +1,4 @@
-"""How the risk is minimised. One file a method; adding a file adds a method (docs/extending.md)."""
+"""How the risk is minimised. One file per method; adding a file adds a method (docs/extending.md)."""
 
 import sys
 

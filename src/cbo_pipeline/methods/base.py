@@ -95,7 +95,7 @@ class Method(ABC):
 
     @final
     def restored(self, arrays: State) -> State:
-        """The inverse of ``arrays``: a state in which a run can go on."""
+        """The inverse of ``arrays``: a state from which a run can continue."""
         return {**arrays, **{group: zeros_like(arrays["particles"]) for group in self.scratch}}
 
 

@@ -23,7 +23,7 @@ class Hybrid(ConsensusMethod):
     delta: float = 1e-8
 
     needs_gradients: ClassVar[bool] = True
-    # Particles, two moments, gradient; all but the last twice more where a run goes on from a checkpoint.
+    # Particles, two moments, gradient; all but the last twice more where a run continues from a checkpoint.
     copies: ClassVar[int] = 10
     scratch: ClassVar[tuple[str, ...]] = ("gradient",)
 

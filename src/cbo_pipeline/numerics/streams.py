@@ -1,6 +1,6 @@
 """Everything random in a run, as a function of its seed and of counters.
 
-No stream carries a state from one epoch to the next, so that a run can go on from any iteration, and for one
+No stream carries a state from one epoch to the next, so that a run can continue from any iteration, and for one
 seed every method sees the same data set and the same batches.
 """
 

@@ -169,7 +169,7 @@ def _page(said, drawn, jobs, claims, made: provenance.Made, output: Path) -> str
         "## Where",
         _table(("what", "which"), [("commit", made.commit), ("machine", made.machine), *made.versions.items()]),
         "## What it cost",
-        "One thread a job. The wall time is that in which at least one job of the stage was running; stages overlap."
+        "One thread per job. The wall time is that in which at least one job of the stage was running; stages overlap."
         " Core hours are processor time as Snakemake saw it, every half minute; the end of a job may be missing.",
         _table(stages.COLUMNS, stages.table(jobs, lambda job: job.stage)),
         "Training by method:",

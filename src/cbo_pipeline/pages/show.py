@@ -18,8 +18,8 @@ CHARACTERS = "\u28ff" + "".join(pages.MARKS.values())  # what is printed beyond 
 DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 # What is told of a measured cost: the key, its unit, and by what it is divided.
 COSTS = (
-    ("seconds_per_iteration", "ms an iteration", 1e-3),
-    ("seconds_per_epoch", "s an epoch", 1.0),
+    ("seconds_per_iteration", "ms per iteration", 1e-3),
+    ("seconds_per_epoch", "s per epoch", 1.0),
     ("state_bytes", "MB kept between iterations", 1e6),
     ("peak_bytes", "MB more at the peak", 1e6),
 )
@@ -149,7 +149,7 @@ def _line(x: np.ndarray, share: np.ndarray) -> list[str]:
 
 
 def _letters(x: np.ndarray, curves: dict[str, np.ndarray]) -> list[str]:
-    """Several curves, each by its letter, once a column; where two meet the first is seen."""
+    """Several curves, each by its letter, once per column; where two meet the first is seen."""
     canvas = np.full((HEIGHT, WIDTH), " ")
     for letter, share in reversed(curves.items()):
         shown = np.isfinite(share)

@@ -1,4 +1,4 @@
-"""What is minimised. One file a problem; adding a file adds a problem (docs/extending.md)."""
+"""What is minimised. One file per problem; adding a file adds a problem (docs/extending.md)."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What a method costs: bytes of its state, growth of memory to its peak, seconds an iteration.
+"""What a method costs: bytes of its state, growth of memory to its peak, seconds per iteration.
 
 Measured on a few iterations from the start of training, in a process that does nothing else: Python, its libraries,
 the compiled kernels and the data set are there before the count begins. These are measurements: unlike

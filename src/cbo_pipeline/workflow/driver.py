@@ -136,7 +136,7 @@ def other_settings(plan: Plan, folder: str | Path = ".") -> list[str]:
 def drop_rate_limit(workflow) -> None:
     """Keep Snakemake's scheduler from looking at all waiting jobs over and over.
 
-    By default Snakemake starts at most 100 jobs a second. For this it looks at all waiting jobs again one second
+    By default Snakemake starts at most 100 jobs per second. For this it looks at all waiting jobs again one second
     after it last did, for whatever reason: so every job that ends adds one more look per second, for good, and after
     some hundred jobs the driver keeps a core busy (https://github.com/snakemake/snakemake/pull/3744; no option turns
     the limit off as of 9.27). Ours are no more than a few a second. A limit that the user sets is kept.

@@ -3,7 +3,7 @@
 The generator is Philox4x32-10 (Salmon et al., SC 2011): a counter goes in, four random words come out,
 and no state is carried. A killed run therefore continues with the noise it would have had, and the noise
 of an ensemble does not depend on how it is cut into blocks. The Box-Muller transform turns words into
-normals. Both are written so that the compiler vectorises them (about 2 ns a number, against 9 ns for
+normals. Both are written so that the compiler vectorises them (about 2 ns per number, against 9 ns for
 ``numpy.random.Generator.standard_normal``), with additions and multiplications only, so that the numbers
 are the same on every machine with IEEE arithmetic.
 """
