@@ -39,14 +39,14 @@ def test_the_workflow_runs_in_a_folder_and_a_checkout_of_nasty_names(tmp_path, n
             shutil.copy2(ROOT / name, checkout / name)
     (nasty / "work").mkdir()
     (nasty / "one run.yaml").write_text("experiments: {sine: {seeds: 1, methods: {adam: null}}}\n")
-    command = snakemake_command(SUMMARY, "diagram_multi_task", root=checkout)
+    command = snakemake_command(SUMMARY, "meanfield_diagram", root=checkout)
     command.insert(command.index("--configfile") + 2, str(nasty / "one run.yaml"))
     done = finish(command, nasty / "work", NUMBA_CACHE_DIR=str(tmp_path / "numba"))
     assert done.returncode == 0, done.stdout + done.stderr
     made, undisturbed = digests(nasty / "work" / "results" / "runs"), digests(reference / "results" / "runs")
     assert set(made.items()) < set(undisturbed.items())
     assert (nasty / "work" / SUMMARY).exists()
-    assert (nasty / "work" / "results" / "figures" / "diagram_multi_task.png").stat().st_size > 0
+    assert (nasty / "work" / "results" / "figures" / "meanfield_diagram.png").stat().st_size > 0
     assert not pwned(tmp_path)
 
 
@@ -114,6 +114,6 @@ def test_no_module_unpickles_evaluates_or_hands_text_to_a_shell(path):
 def test_every_value_in_a_rules_command_is_quoted():
     """{input}, {output}, {params.x}, {log} end with :q; wildcards are names and integers by their constraints."""
     for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")):
-        for shell in re.findall(r"\n    shell:\n((?:        .*\n)+)", path.read_text(encoding="utf-8")):
+        for shell in re.findall(r"\n +shell:\n((?: {8,}.*\n)+)", path.read_text(encoding="utf-8")):
             for field in re.findall(r"{([^}]*)}", shell):
                 assert field.endswith(":q") or field.startswith("wildcards."), f"{path.name}: {{{field}}}"

@@ -33,7 +33,7 @@ for label, figure in PLAN.figures.items():
         message:
             "draw {params.label}"
         shell:
-            "python -m cbo_pipeline figure {params.label} {input.summaries:q} --costs {input.costs:q}"
+            "python -m cbo_pipeline figure {params.label:q} {input.summaries:q} --costs {input.costs:q}"
             " --output {output:q} 2> {log:q}"
 
     if figure.number:

@@ -106,7 +106,7 @@ for label, figure in figures.OF_READINGS.items():
         message:
             "draw {params.label}"
         shell:
-            "python -m cbo_pipeline figure {params.label} --readings {input:q} --output {output:q} 2> {log:q}"
+            "python -m cbo_pipeline figure {params.label:q} --readings {input:q} --output {output:q} 2> {log:q}"
 
 
 rule readings:
