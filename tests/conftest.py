@@ -6,12 +6,22 @@ import hypothesis
 import pytest
 
 import tiny
+from cbo_pipeline import methods, problems
 from cbo_pipeline.workflow import fetch_mnist
 
 # The same examples in every run, however busy the machine. HYPOTHESIS_PROFILE=explore looks for new ones.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+
+@pytest.fixture(autouse=True)
+def no_plugins_are_left():
+    """Folders of plugins that a test names stay on the path of their package: take them off again."""
+    before = {package: list(package.__path__) for package in (methods, problems)}
+    yield
+    for package, path in before.items():
+        package.__path__[:] = path
 
 
 @pytest.fixture(scope="session")

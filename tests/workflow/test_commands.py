@@ -94,7 +94,12 @@ ELSEWHERE = {
     "git tag v0.2.0": "a release",
 }
 # Commands that are only named, not printed to be typed.
-NAMED = {"cbo-pipeline verify", "cbo-pipeline verify results", "cbo-pipeline adopt"}
+NAMED = {
+    "cbo-pipeline compare results docs/reproduction",
+    "cbo-pipeline verify",
+    "cbo-pipeline verify results",
+    "cbo-pipeline adopt",
+}
 NAMED |= {"cbo-pipeline train", "cbo-pipeline train --settings", "cbo-pipeline show FILE"}
 
 
@@ -150,7 +155,7 @@ def checkout(tmp_path_factory) -> Path:
 
     shutil.copytree(ROOT, root, ignore=left_out)
     config = load_config(OVERLAY)
-    config["experiments"] = {name: config["experiments"][name] for name in ("sine", "mnist")}  # quicker to plan
+    config = {"experiments": {name: config["experiments"][name] for name in ("sine", "mnist")}}  # quicker to plan
     (root / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
     shutil.copy(OVERLAY, root / "workflow" / "demo.yaml")
     venv.create(root / ".venv")

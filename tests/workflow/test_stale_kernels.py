@@ -83,7 +83,10 @@ ALL = WITH_MEANS | WITH_MAPS | {"adam"}
 
 # By file: edits that change its numbers, each as (old, new), and the methods that compute with it.
 EDITS = {
-    "dense_networks.py": ([("* scale + bias[o, q]", "* scale * 2 + bias[o, q]")], ON_IMAGES),
+    "dense_layers.py": ([("values[o, q] * scale +", "values[o, q] * scale * 2 +")], ON_IMAGES),
+    "dense_losses.py": ([("logarithm(sums[q]) - losses[q]", "logarithm(sums[q]) - 2 * losses[q]")], ON_IMAGES),
+    "dense_networks.py": ([("total += losses[s * tile + t]", "total += 2 * losses[s * tile + t]")], ON_IMAGES),
+    "dense_packing.py": ([("m - v0 * L] = weights[p]", "m - v0 * L] = 2 * weights[p]")], ON_IMAGES),
     "elementary.py": ([("5.0000001201e-1,", "6.0e-1,")], ON_IMAGES),
     "lanes.py": ([("return builder.fadd(total, builder.fmul", "return builder.fsub(total, builder.fmul")], ON_IMAGES),
     "noise.py": ([("_LN2 = np.float32(0.69314718)", "_LN2 = np.float32(0.7)")], ALL - {"adam"}),
