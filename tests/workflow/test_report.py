@@ -171,4 +171,4 @@ def test_figure_8_on_a_fresh_clone_plans_only_what_it_needs(tmp_path):
     copy = Checkout(tmp_path)
     copy.config = copy.root / "config.yaml"
     # Five widths, ten seeds each, and nothing of other experiments.
-    assert copy.planned("fig8") == {"train": 50, "summarise_curve": 5, "mean_field_M": 1, "fig8": 1}
+    assert copy.planned("fig8") == {"train": 50, "summarise_curve": 5, "fig8": 1}
