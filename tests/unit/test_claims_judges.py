@@ -583,9 +583,7 @@ def test_the_paper_s_scale_is_that_of_the_config():
     config = load_config()
     sine_experiment, grid = config["experiments"]["sine"], config["experiments"]["square"]["grid"]
     found = paper_scales()
-    assert found["sine", "cbo"] == Scale(
-        sine_experiment["epochs"], sine_experiment["M"], 200, 1, 1, {"points": 8000}
-    )
+    assert found["sine", "cbo"] == Scale(sine_experiment["epochs"], sine_experiment["M"], 200, 1, 1, {"points": 8000})
     assert (found["square", "ot_cbo"].widths, found["square", "ot_cbo"].ensembles) == (
         len(grid[0]["M"]), len(grid[1]["N"]),
     )  # fmt: skip
