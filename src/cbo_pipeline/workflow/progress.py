@@ -1,8 +1,8 @@
 """How far the workflow is and how long it will still take, as a line of Snakemake's own log.
 
 Snakemake counts jobs, and a job may take a second or an hour. Here each job has an expected time: at first by the
-settings of its run, then, as soon as a job of its kind has ended, by what that took. How fast the machine gets on with
-them, on however many cores and whatever else it does, tells the time that is left.
+settings of its run, then, as soon as a job of its kind has ended, by what that took. How fast the machine gets on
+with them, on however many cores and whatever else it does, tells the time that is left.
 """
 
 import logging
