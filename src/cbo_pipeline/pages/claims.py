@@ -86,7 +86,7 @@ def write_html(rows: Iterable[Row], speed: Mapping[str, Any], path: Path, errors
 
 def robustness(row: Row) -> str:
     """Whether other readings of the paper give the same verdict, in words."""
-    return row.get("robustness") or "not looked at"
+    return row.get("robustness") or "not run"
 
 
 def seeds(row: Row) -> str:

@@ -25,7 +25,8 @@ from cbo_pipeline.results import summaries as summary_files
 BEGIN, END = "<!-- made by `make publish`: begin -->", "<!-- made by `make publish`: end -->"
 MANIFEST = ".published"  # the list of the files that publish made
 VERDICTS = ("claims.md", "claims.json", "speed.json")
-OTHERS = ("readings.json", "readings.md", "figures/gathering.gif")  # published if they were made
+OTHERS = ("readings.json", "readings.md", "settings.html", "figures/gathering.gif")  # published if they were made
+MEASURED = ("cost", "checks")  # folders: what claims are judged by beside the summaries
 # Statistics over the seeds that are published; those of other series follow from the seeds' own.
 STATISTICS_OF = ("risk", "accuracy")
 # Claim 15 compares the variances of neighbouring steps to the last bit.
@@ -64,12 +65,15 @@ def publish(results: Path, output: Path, readme: Path | None = None) -> list[Pat
     for name in OTHERS:
         if (results / name).is_file():
             shutil.copy(results / name, output / name)
+    for path in (path for name in MEASURED for path in sorted((results / name).rglob("*.json"))):
+        copy = output / path.relative_to(results)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
     made = provenance.gather(results, {data.attrs["experiment"]: data for data in summaries.values()})
     provenance.write(made, output)
     said = _said(summaries, jobs, made)
     _write(output / "README.md", _page(said, drawn, jobs, claims, made, output))
-    if (results / index.NAME).is_file():
-        index.write(output, output / index.NAME)
+    index.write(output, output / index.NAME)
     if before is not None:
         place = Path(os.path.relpath(output, readme.parent)).as_posix()
         _write(readme, f"{BEGIN}\n{_excerpt(said, claims, drawn, place)}\n{END}".join(before))
@@ -145,7 +149,8 @@ def _published(output: Path) -> list[Path]:
     if (output / MANIFEST).is_file():
         names = (output / MANIFEST).read_text(encoding="utf-8").splitlines()
     else:
-        found = (path for pattern in ("figures/*.png", "summary/*.nc") for path in output.glob(pattern))
+        patterns = ("figures/*.png", "figures/*.gif", "summary/*.nc")
+        found = (path for pattern in patterns for path in output.glob(pattern))
         names = ["README.md", *VERDICTS, *(path.relative_to(output).as_posix() for path in found)]
     inside = [
         output / name for name in names if name and ".." not in Path(name).parts and not Path(name).is_absolute()
@@ -165,7 +170,8 @@ def _page(said, drawn, jobs, claims, made: provenance.Made, output: Path) -> str
     parts = [
         "# The reproduction",
         f"Made by `make publish`. {said} The verdicts, with numbers and intervals, are in [claims.md](claims.md):"
-        f" {pages.tally(claims)}. How to read them: [docs/reproduction.md](../reproduction.md).",
+        f" {pages.tally(claims)}. How to read them: [docs/reproduction.md](../reproduction.md). All of it with"
+        f" interactive figures is one page: download [{index.NAME}]({index.NAME}) and open it.",
         "## Where",
         _table(("what", "which"), [("commit", made.commit), ("machine", made.machine), *made.versions.items()]),
         "## What it cost",
@@ -192,7 +198,11 @@ def _page(said, drawn, jobs, claims, made: provenance.Made, output: Path) -> str
 
 def _excerpt(said: str, claims: list[dict], drawn: list, place: str) -> str:
     """The part of the README: the verdicts, and the paper's figures in a grid."""
-    verdicts = [(str(row["id"]), row["claim"], f"{pages.MARKS[row['verdict']]} {row['verdict']}") for row in claims]
+    verdicts = [
+        (str(row["id"]), row["claim"], f"{pages.MARKS[row['verdict']]} {row['verdict']}", pages.seeds(row),
+         pages.robustness(row))
+        for row in claims
+    ]  # fmt: skip
     cells = [
         f"[![{f.title}]({place}/figures/{f.label}.png)]({place}/figures/{f.label}.png) {f.number}: {f.title}"
         for f in drawn
@@ -204,8 +214,9 @@ def _excerpt(said: str, claims: list[dict], drawn: list, place: str) -> str:
         [
             said,
             f"{pages.tally(claims)}. The numbers behind them: [claims.md]({place}/claims.md). All figures, what each"
-            f" stage took, the summaries: [docs/reproduction]({place}/README.md).",
-            _table(("#", "claim of the paper", "verdict"), verdicts),
+            f" stage took, the summaries: [docs/reproduction]({place}/README.md). One page with interactive figures:"
+            f" [{index.NAME}]({place}/{index.NAME}), to be downloaded and opened, or made by `make figures`.",
+            _table(("#", "claim of the paper", "verdict", "seeds", "other readings"), verdicts),
             _table(("", "", ""), grid),
         ]
     )

@@ -7,12 +7,14 @@ from pathlib import Path
 
 from cbo_pipeline import claims, figures
 from cbo_pipeline.claims import files, speed
+from cbo_pipeline.claims.evidence import Evidence
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.pages import claims as pages
 from cbo_pipeline.pages import index, provenance
-from cbo_pipeline.results import readings
+from cbo_pipeline.results import readings, summaries
 
 COPIED = ("readings.json", "readings.md", provenance.NAME, "settings.html")
+FILM, FILM_OF = "gathering.gif", "gathering"
 
 
 def redraw(published: Path, output: Path) -> Iterator[str]:
@@ -38,36 +40,46 @@ def redraw(published: Path, output: Path) -> Iterator[str]:
     pages.write_json(measured, output / "speed.json")
     pages.write_markdown(rows, measured, output / "claims.md", evidence.checks.get("rule_errors"))
     yield pages.tally(rows)
-    jobs = [figure.label for figure in figures.FIGURES.values() if _can_draw(figure, evidence.summaries)]
+    jobs = [figure.label for figure in figures.FIGURES.values() if _can_draw(figure, evidence)]
+    jobs += list(figures.OF_READINGS) if found.is_file() else []
+    # The film takes longest: it is begun first, and the others are drawn beside it.
+    jobs = [*([FILM] if FILM_OF in evidence.summaries else []), *jobs]
     with ProcessPoolExecutor() as pool:
-        for label in pool.map(_draw, jobs, [published] * len(jobs), [output] * len(jobs)):
-            yield f"{output / 'figures' / label}.pdf, .png"
-    if found.is_file():
-        for label in figures.OF_READINGS:
-            figures.draw_readings(label, found, _files(output, label))
+        yield from pool.map(_draw, jobs, [published] * len(jobs), [output] * len(jobs))
     size = index.write(output, output / "index.html", found if found.is_file() else None)
     yield f"{output / 'index.html'}: {size / 1e6:.1f} MB"
 
 
-def _can_draw(figure: figures.Figure, summaries) -> bool:
-    """Whether the summaries hold every variant that a figure shows."""
+def _can_draw(figure: figures.Figure, evidence: Evidence) -> bool:
+    """Whether the summaries hold every variant that a figure shows, and the costs if it shows them."""
     for need in figure.needs:
-        if need.experiment not in summaries:
+        if need.experiment not in evidence.summaries:
             return False
-        variants = set(summaries[need.experiment]["variant"].values.tolist())
+        if figure.costs and not any(cost["experiment"] == need.experiment for cost in evidence.costs):
+            return False
+        variants = set(evidence.summaries[need.experiment]["variant"].values.tolist())
         if not variants >= set(need.variants or ()):
             return False
     return True
 
 
-def _files(output: Path, label: str) -> list[Path]:
-    return [output / "figures" / f"{label}{suffix}" for suffix in (".pdf", ".png")]
+def _draw(job: str, published: Path, output: Path) -> str:
+    """Draw one figure, or the film; returns what was made."""
+    if job == FILM:
+        from cbo_pipeline.figures import animation
+
+        animation.gathering({FILM_OF: summaries.read(published / "summary" / f"{FILM_OF}.nc")}, _figure(output, FILM))
+        return str(_figure(output, FILM))
+    files = [_figure(output, f"{job}{suffix}") for suffix in (".pdf", ".png")]
+    if job in figures.OF_READINGS:
+        figures.draw_readings(job, output / "readings.json", files)
+    else:
+        figure = figures.find(job)
+        experiments = sorted({need.experiment for need in figure.needs})
+        costs = sorted((published / "cost").rglob("*.json")) if figure.costs else []
+        figures.draw(job, [published / "summary" / f"{name}.nc" for name in experiments], files, costs)
+    return f"{_figure(output, job)}.pdf, .png"
 
 
-def _draw(label: str, published: Path, output: Path) -> str:
-    figure = figures.find(label)
-    experiments = sorted({need.experiment for need in figure.needs})
-    costs = sorted((published / "cost").rglob("*.json")) if figure.costs else []
-    summaries = [published / "summary" / f"{experiment}.nc" for experiment in experiments]
-    figures.draw(label, summaries, _files(output, label), costs)
-    return label
+def _figure(output: Path, name: str) -> Path:
+    return output / "figures" / name

@@ -388,7 +388,7 @@ def _claim(claim: Claim, evidence: Evidence, links: Links) -> str:
         ("The number", maths.typeset(claim.statistic)),
         ("Holds if", maths.typeset(claim.threshold)),
         ("Behind it", html.escape(_behind(claim, links.content))),
-        ("Other readings", maths.typeset(claim.robustness)),
+        ("Other readings", maths.typeset(claim.robustness or "not run")),
     ]
     facts = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in rows if text)
     judge, data = links.to_judge(claim.id), links.to_data(evidence)
