@@ -9,14 +9,18 @@ import pytest
 
 from cbo_pipeline import claims, figures
 from cbo_pipeline.claims import files, speed
+from cbo_pipeline.claims.rule import NOT_TESTED
 from cbo_pipeline.cli.main import main
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.pages import claims as pages
-from cbo_pipeline.pages import publish
+from cbo_pipeline.pages import index, publish
+from cbo_pipeline.results import checks, netcdf, summaries
 from cbo_pipeline.results import job_times as stages
-from cbo_pipeline.results import netcdf, summaries
 from tiny import ROOT
 
+CHECK = {
+    "residual": 1e-15, "instances": 40, "fixed_point_is_best": 0.6, "more_atoms_better": 2, "example_gain": 0.01,
+}  # fmt: skip
 PAGE = f"# A page\n\nbefore\n{publish.BEGIN}\nof old\n{publish.END}\nafter\n"
 
 
@@ -30,7 +34,8 @@ def project(reference, tmp_path_factory):
     (results / "figures").mkdir()
     for label in figures.FIGURES:
         (results / "figures" / f"{label}.png").write_bytes(label.encode())
-    evidence = files.read([results / "summary" / "sine.nc"])
+    checks.write("barycentres", CHECK, results / "checks" / "barycentres.json")
+    evidence = files.read_folder(results)
     rows, measured = claims.judge_all(evidence), speed.speed(evidence)
     pages.write_json(rows, results / "claims.json")
     pages.write_json(measured, results / "speed.json")
@@ -72,7 +77,8 @@ def test_the_readme_shows_verdicts_and_the_papers_figures_and_keeps_the_rest(pro
     assert text.endswith("after\n")
     assert "of old" not in text
     for claim in claims.CLAIMS:
-        assert re.search(rf"^\| {claim.id} \| {re.escape(claim.claim)} \| . [a-z ]+ \|$", text, re.MULTILINE)
+        row = rf"^\| {claim.id} \| {re.escape(claim.claim)} \| . [a-z ]+ \| (\d+|–) \| not run \|$"
+        assert re.search(row, text, re.MULTILINE)
     links = re.findall(r"\]\(([^)#]+)\)", text)
     assert all((project / link).is_file() for link in links)
     shown = {link for link in links if link.endswith(".png")}
@@ -91,6 +97,29 @@ def test_a_published_summary_is_the_summary_to_six_digits(project):
             np.testing.assert_allclose(lean[name], whole[name], rtol=1e-6, atol=0)
             assert lean[name].dtype == whole[name].dtype
     np.testing.assert_array_equal(lean["variance"], whole["variance"])
+
+
+def test_the_page_is_published_beside_them_and_small(project):
+    page = project / "docs" / "reproduction" / "index.html"
+    assert 100_000 < page.stat().st_size <= index.LARGEST
+    assert (
+        page.relative_to(project / "docs" / "reproduction").as_posix()
+        in (project / "docs" / "reproduction" / publish.MANIFEST).read_text()
+    )
+
+
+def test_everything_is_drawn_and_judged_again_from_what_was_published(project, tmp_path, capsys):
+    """All that the claims and figures need is in the published folder: nothing is trained."""
+    published, output = project / "docs" / "reproduction", tmp_path / "published"
+    assert main(["redraw", str(published), "--output", str(output)]) == 0
+    assert "index.html" in capsys.readouterr().err
+    assert json.loads((output / "claims.json").read_text()) == json.loads((published / "claims.json").read_text())
+    judged = {row["id"] for row in files.read_verdicts(output / "claims.json") if row["verdict"] != NOT_TESTED}
+    assert judged == {14}  # by the check, which was published too
+    drawn = {path.stem for path in (output / "figures").glob("*.png")}
+    assert drawn == {"sine_training", "sine_example", "sine_pairs", "meanfield_diagram"}
+    assert {path.stem for path in (output / "figures").glob("*.pdf")} == drawn
+    assert (output / "index.html").stat().st_size > 100_000
 
 
 def test_rounding_keeps_what_is_not_finite_and_what_is_tiny():

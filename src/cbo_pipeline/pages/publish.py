@@ -31,6 +31,7 @@ MEASURED = ("cost", "checks")  # folders: what claims are judged by beside the s
 STATISTICS_OF = ("risk", "accuracy")
 # Claim 15 compares the variances of neighbouring steps to the last bit.
 EXACT = ("variance",)
+PAGE_BYTES = 3_000_000  # of the published page, if fewer points of single runs suffice: it is kept in the repository
 DIGITS = 20  # binary ones of what is rounded: six decimal ones
 
 
@@ -73,7 +74,7 @@ def publish(results: Path, output: Path, readme: Path | None = None) -> list[Pat
     provenance.write(made, output)
     said = _said(summaries, jobs, made)
     _write(output / "README.md", _page(said, drawn, jobs, claims, made, output))
-    index.write(output, output / index.NAME)
+    index.write(output, output / index.NAME, wanted=PAGE_BYTES)
     if before is not None:
         place = Path(os.path.relpath(output, readme.parent)).as_posix()
         _write(readme, f"{BEGIN}\n{_excerpt(said, claims, drawn, place)}\n{END}".join(before))

@@ -18,10 +18,10 @@ DETAILS = (1.0, 0.5, 0.25, 0.1)  # shares of the points of single runs that are 
 ASSETS = tuple(Path(__file__).with_name(name) for name in ("page.css", "page.js"))
 
 
-def write(results: Path, output: Path, readings: Path | None = None) -> int:
+def write(results: Path, output: Path, readings: Path | None = None, wanted: int = LARGEST) -> int:
     """Make the page of a folder of results; returns its size in bytes.
 
-    If it would be too large, single runs are drawn with fewer points.
+    If it would be larger than wanted, single runs are drawn with fewer points.
     """
     from cbo_pipeline.pages.index import content, html
 
@@ -29,9 +29,9 @@ def write(results: Path, output: Path, readings: Path | None = None) -> int:
     for detail in DETAILS:
         page = html.document(dataclasses.replace(found, detail=detail), Path(output))
         text = f"{page.rstrip()}\n<!-- {mark('page')} -->\n".encode()
-        if len(text) <= LARGEST:
+        if len(text) <= wanted:
             break
-    else:
+    if len(text) > LARGEST:
         raise UserError(
             f"{output}: the page would have {len(text)} bytes, {LARGEST} at most are allowed", code="size"
         )

@@ -9,6 +9,7 @@ from cbo_pipeline.pages.index.content import Claim
 from cbo_pipeline.pages.index.vega import FONT
 
 WIDTH, HEIGHT = 300, 30
+LEAST = 0.02  # margin beside the numbers, as a share of them
 RATIO = 30  # positive numbers further apart than this are drawn on a logarithmic axis
 
 
@@ -84,7 +85,8 @@ def _domain(numbers: Sequence[float], logarithmic: bool) -> list[float]:
     if logarithmic:
         margin = (high / low) ** 0.12
         return [low / margin, high * margin]
-    margin = 0.14 * (high - low) or 0.1 * abs(high) or 1.0
+    # Numbers that differ in the last digits alone are shown side by side: nobody reads ten digits on an axis.
+    margin = max(0.14 * (high - low), LEAST * max(abs(low), abs(high))) or 1.0
     return [low - margin, high + margin]
 
 

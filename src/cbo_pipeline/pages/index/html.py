@@ -459,8 +459,8 @@ def _behind(claim: Claim, content: Content) -> str:
     if epochs is None and curves and claim.value is not None:
         epochs = _range({int(curve.epochs[-1]) for curve in curves})
     parts = [
-        f"{_plain(value)} {unit}" if value is not None else ""
-        for value, unit in ((seeds, "seeds"), (epochs, "epochs"))
+        f"{_plain(value)} {unit}{'' if _plain(value) == '1' else 's'}" if value is not None else ""
+        for value, unit in ((seeds, "seed"), (epochs, "epoch"))
     ]
     return ", ".join(part for part in parts if part)
 

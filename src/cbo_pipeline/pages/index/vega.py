@@ -6,6 +6,7 @@ print without being drawn again.
 """
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,8 +34,11 @@ CONFIG = {
     "text": {"fill": "var(--ink)", "fontSize": 12}, "rule": {"stroke": "var(--rule)"}, "padding": 0,
 }  # fmt: skip
 DECADES = "sequence(-330, 310)"
-# Between powers of ten, for axes of less than two decades.
-FINE = sorted(round(d + step, 6) for d in range(-12, 4) for step in (0.0, 0.30103, 0.69897))
+# Between powers of ten, for axes of less than two decades, and of less than half of one.
+FINE, FINEST = (
+    [round(d + math.log10(step), 6) for d in range(-12, 4) for step in steps]
+    for steps in ((1, 2, 5), (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8))
+)
 
 
 @dataclass(frozen=True)
@@ -208,10 +212,11 @@ def scientific(expression: str) -> str:
 
 def value_axis(switch: str, scale: str, **more: Any) -> dict[str, Any]:
     """The vertical axis of values that are logarithms if the switch is on."""
-    few = f"abs(domain('{scale}')[1] - domain('{scale}')[0]) < 1.6"
+    decades = f"abs(domain('{scale}')[1] - domain('{scale}')[0])"
+    fine = f"{decades} < 0.5 ? {FINEST} : {decades} < 1.6 ? {FINE} : {DECADES}"
     return {
         "title": None,
-        "values": {"expr": f"{switch} ? ({few} ? {FINE} : {DECADES}) : null"},
+        "values": {"expr": f"{switch} ? ({fine}) : null"},
         "labelExpr": f"{switch} ? {scientific('datum.value')} : datum.label",
         "tickCount": 6,
         **more,
