@@ -17,7 +17,7 @@ from cbo_pipeline.config import Run, load_config, resolve, runs
 from cbo_pipeline.errors import FileRefused
 from cbo_pipeline.files import whole_file
 from cbo_pipeline.pages import claims as pages
-from cbo_pipeline.pages import index, provenance
+from cbo_pipeline.pages import crate, index, provenance
 from cbo_pipeline.results import job_times as stages
 from cbo_pipeline.results import netcdf
 from cbo_pipeline.results import summaries as summary_files
@@ -38,6 +38,7 @@ def publish(results: Path, output: Path, readme: Path | None = None) -> list[Pat
 
     What the folder held before is replaced.
     """
+    crate.require_package()
     for name in VERDICTS:
         if not (results / name).is_file():
             words = f"{results / name}: not there; make everything first (make paper)"
@@ -70,12 +71,19 @@ def publish(results: Path, output: Path, readme: Path | None = None) -> list[Pat
     _write(output / "README.md", _page(said, drawn, jobs, claims, made, output))
     if (results / index.NAME).is_file():
         index.write(output, output / index.NAME)
+    if crate.copy_workflow(output, provenance.ROOT):
+        crate.write(output, _new(output, others), made, said, provenance.ROOT)
     if before is not None:
         place = Path(os.path.relpath(output, readme.parent)).as_posix()
         _write(readme, f"{BEGIN}\n{_excerpt(said, claims, drawn, place)}\n{END}".join(before))
-    made = sorted(p for p in output.rglob("*") if p.is_file() and p not in others)
-    _write(output / MANIFEST, "".join(f"{path.relative_to(output).as_posix()}\n" for path in made))
-    return made
+    files = _new(output, others)
+    _write(output / MANIFEST, "".join(f"{path.relative_to(output).as_posix()}\n" for path in files))
+    return files
+
+
+def _new(output: Path, others: set[Path]) -> list[Path]:
+    """The files of the folder that were not there before."""
+    return sorted(path for path in output.rglob("*") if path.is_file() and path not in others)
 
 
 def lean(data: xr.Dataset) -> xr.Dataset:
