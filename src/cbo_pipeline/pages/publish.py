@@ -3,6 +3,7 @@
 Nothing is typed by hand: ``make publish`` builds it all.
 """
 
+import math
 import os
 import shutil
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from cbo_pipeline.errors import FileRefused
 from cbo_pipeline.files import whole_file
 from cbo_pipeline.pages import claims as pages
 from cbo_pipeline.pages import crate, index, provenance
+from cbo_pipeline.pages.drawn import figures_in, number
 from cbo_pipeline.results import job_times as stages
 from cbo_pipeline.results import netcdf
 from cbo_pipeline.results import summaries as summary_files
@@ -49,9 +51,7 @@ def publish(results: Path, output: Path, readme: Path | None = None) -> list[Pat
         words = f"{results}: holds no {'summary' if jobs else 'benchmarks'}; make everything first (make paper)"
         raise FileRefused(words, code="missing", file=str(results))
     claims = read_verdicts(results / "claims.json")
-    drawn = sorted(
-        (f for f in figures.FIGURES.values() if (results / "figures" / f"{f.label}.png").is_file()), key=_order
-    )
+    drawn = sorted(figures_in(results / "figures", readings=False), key=_order)
     before = _part_of(readme) if readme else None
     _clear(output)
     others = set(output.rglob("*"))
@@ -123,8 +123,10 @@ def coverage(summaries: dict[str, xr.Dataset]) -> str:
     return f"{len(whole)} of the {len(wanted)} curves of config.yaml ({others})"
 
 
-def _order(figure) -> tuple[bool, int]:
-    return figure.category != "The paper", int(figure.number.lstrip("figs"))
+def _order(figure) -> tuple[bool, float, str]:
+    """The paper's figures, then ours by their number, then those without a number by their label."""
+    place = int(figure.number.lstrip("figs")) if figure.number else math.inf
+    return figure.category != "The paper", place, figure.label
 
 
 def _part_of(readme: Path) -> tuple[str, str]:
@@ -192,7 +194,7 @@ def _page(said, drawn, jobs, claims, made: provenance.Made, output: Path) -> str
         " accuracy alone.",
     ]
     for figure in drawn:
-        parts += [f"## {figure.number}: {figure.title}", f"![{figure.title}](figures/{figure.label}.png)"]
+        parts += [f"## {number(figure)}: {figure.title}", f"![{figure.title}](figures/{figure.label}.png)"]
     if missing:
         parts += [f"Not drawn: {', '.join(missing)}."]
     return "\n\n".join(parts) + "\n"
