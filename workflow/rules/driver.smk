@@ -19,6 +19,12 @@ onstart:
     if workflow.is_main_process:
         try:
             driver.drop_rate_limit(workflow)
+            driver.keep_whole_runs(PLAN, workflow)
             slurm.prepare(workflow, logger.warning)
         except UserError as error:
             raise SystemExit(f"cbo-pipeline: {error}") from None
+
+
+onsuccess:
+    if workflow.is_main_process:
+        shared_jobs.clear_whole_runs()
