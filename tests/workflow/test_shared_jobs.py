@@ -93,6 +93,7 @@ def test_the_number_of_runs_per_job_changes_no_byte_and_makes_nothing_anew(overl
     # Of runs that are missing those alone are made, and none of the others.
     for seed in (1, 2, 5):
         (work / "results" / "runs" / f"{CURVE.run(seed)}.nc").unlink()
+    shutil.rmtree(work / "results" / "summary")
     left = jobs_left(overlay, 4, work)
     assert {rule for rule in left if rule.startswith("train")} == {"train_sine_cbo_M5_N8_seeds_1to2", "train"}
     assert left["train"] == 1
@@ -114,7 +115,7 @@ def test_a_killed_job_keeps_the_runs_that_are_whole(overlay, tmp_path, record_pr
     """Snakemake deletes what the job had written and starts it again: what was whole is not trained a second time."""
     work = tmp_path / "work"
     work.mkdir()
-    overlay.write_text(SIX.replace("seeds: 6", "seeds: 3, epochs: 20000"))
+    overlay.write_text(SIX.replace("seeds: 6", "seeds: 3, epochs: 3000"))
     process = start(command(overlay, 3, "--retries", "1"), work)
     log = work / "results" / "logs" / "sine" / "cbo" / "M5_N8_seeds_0to2.log"
     try:

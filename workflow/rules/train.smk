@@ -1,8 +1,3 @@
-# What every job of training runs. Snakemake compares this text: a run is the same, alone in its job or not.
-TRAIN = (
-    "python -m cbo_pipeline train --settings {params.settings:q} --checkpoint {params.checkpoint:q}"
-    " --output {output:q} 2> {log:q}"
-)
 RECORDS = shared_jobs.Records(PLAN, workflow)
 
 
@@ -31,7 +26,8 @@ rule train:
     message:
         "train {wildcards.experiment}/{wildcards.variant}, M = {wildcards.M}, N = {wildcards.N}, seed {wildcards.seed}"
     shell:
-        TRAIN
+        "python -m cbo_pipeline train --settings {params.settings:q} --checkpoint {params.checkpoint:q}"
+        " --output {output:q} 2> {log:q}"
 
 
 # One run of MNIST takes as long as fifty others: begun last, it would keep all waiting.
@@ -46,8 +42,9 @@ use rule train as train_mnist with:
 
 
 # Several short runs in one process, where the config asks for it (runs_per_job). A rule without wildcards goes before
-# the rule train, which makes all other runs.
+# the rule train, which makes all other runs. Its command is that of train, word for word: Snakemake compares them.
 for job in driver.shared_jobs_of(PLAN, workflow):
+    experiment = job.curve.experiment
 
     rule:
         """Train several seeds of one curve in one process."""
@@ -56,9 +53,9 @@ for job in driver.shared_jobs_of(PLAN, workflow):
         output:
             job.outputs,
         log:
-            f"results/logs/{job.stem}.log",
+            f"results/logs/{experiment}/{job.stem}.log",
         benchmark:
-            f"results/benchmarks/{job.stem}.tsv"
+            f"results/benchmarks/{experiment}/{job.stem}.tsv"
         conda:
             ENV
         threads: 1
@@ -73,4 +70,5 @@ for job in driver.shared_jobs_of(PLAN, workflow):
         message:
             f"train {job.curve.experiment}/{job.curve.variant}, M = {job.curve.M}, N = {job.curve.N}, {len(job.seeds)} seeds"
         shell:
-            TRAIN
+            "python -m cbo_pipeline train --settings {params.settings:q} --checkpoint {params.checkpoint:q}"
+            " --output {output:q} 2> {log:q}"

@@ -50,10 +50,10 @@ class SharedJob:
 
     @property
     def stem(self) -> str:
-        """The path of its log and its benchmark below their folders."""
+        """The path of its log and its benchmark in the folder of its experiment."""
         curve = self.curve
         seeds = self.name.removeprefix(_prefix(curve))
-        return f"{curve.experiment}/{curve.variant}/M{curve.M}_N{curve.N}_seeds_{seeds}"
+        return f"{curve.variant}/M{curve.M}_N{curve.N}_seeds_{seeds}"
 
     @property
     def remembered(self) -> str:
