@@ -3,7 +3,7 @@
 Included last, when all rules are known. The functions and their reasons are in cbo_pipeline.workflow.
 """
 
-from cbo_pipeline.workflow import driver_lock, slurm
+from cbo_pipeline.workflow import driver_lock, grid_engine, slurm
 
 if workflow.is_main_process:
     try:
@@ -21,6 +21,7 @@ onstart:
             driver.drop_rate_limit(workflow)
             driver.keep_whole_runs(PLAN, workflow)
             slurm.prepare(workflow, logger.warning)
+            grid_engine.prepare(workflow)
         except UserError as error:
             raise SystemExit(f"cbo-pipeline: {error}") from None
 
