@@ -1,7 +1,7 @@
 """What the driver makes sure of before the first job goes to Slurm: jobs that hang otherwise.
 
-Snakemake's Slurm plugin asks ``sacct`` for the state of jobs wherever that program is installed, also where it answers
-nothing because jobs are not accounted for: it would wait for ever.
+Snakemake's Slurm plugin asks ``sacct`` for the state of jobs wherever that program is installed, also where it
+answers nothing because jobs are not accounted for: it would wait for ever.
 """
 
 import shutil
