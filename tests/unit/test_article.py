@@ -175,7 +175,7 @@ def test_more_atoms_are_told_only_if_they_were_better():
     assert not findings.atoms(none).seen
 
 
-# --- The command -----------------------------------------------------------------------------------------------------
+# --- The command ---------------------------------------------------------------------------------------------------
 
 
 def test_the_command_writes_and_replaces_only_its_own(results, tmp_path, monkeypatch, capsys):
