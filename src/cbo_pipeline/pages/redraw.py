@@ -40,7 +40,9 @@ def redraw(published: Path, output: Path) -> Iterator[str]:
     pages.write_json(measured, output / "speed.json")
     pages.write_markdown(rows, measured, output / "claims.md", evidence.checks.get("rule_errors"))
     yield pages.tally(rows)
-    jobs = [figure.label for figure in figures.FIGURES.values() if _can_draw(figure, evidence)]
+    own = [figures.overview_of(name) for name in evidence.summaries if not figures.has_own(name)]
+    known = (*figures.FIGURES.values(), *own)
+    jobs = [figure.label for figure in known if _can_draw(figure, evidence)]
     jobs += list(figures.OF_READINGS) if found.is_file() else []
     # The film takes longest: it is begun first, and the others are drawn beside it.
     jobs = [*([FILM] if FILM_OF in evidence.summaries else []), *jobs]
