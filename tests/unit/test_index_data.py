@@ -166,6 +166,8 @@ def test_the_axis_of_a_claim_shows_number_interval_and_line():
     interval = layers[-2]["data"]["values"][0]
     assert interval["x"] == layers[-1]["encoding"]["x"]["scale"]["domain"][0]
     assert drawn_scale(claim_of(value=1.0))["domain"] == [0.9, 1.1]
+    # Numbers that differ in their last digits alone do not spread over the axis.
+    assert drawn_scale(claim_of(value=1 + 1e-9, line=(1.0,)))["domain"] == pytest.approx([0.9, 1.1], abs=1e-6)
 
 
 def test_the_drawing_has_words_and_no_names_that_clash():

@@ -9,7 +9,7 @@ from cbo_pipeline.pages.index.content import Claim
 from cbo_pipeline.pages.index.vega import FONT
 
 WIDTH, HEIGHT = 300, 30
-LEAST = 0.02  # margin beside the numbers, as a share of them
+LEAST = 0.1  # margin beside the numbers, as a share of them
 RATIO = 30  # positive numbers further apart than this are drawn on a logarithmic axis
 
 
