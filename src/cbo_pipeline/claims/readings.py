@@ -323,12 +323,9 @@ class ReadingPlan:
         key = specification.overlay_text
         if key not in self._wanted:
             own = scales(self.config(specification, self.paper)) if specification.readings else {}
-            changed, most = {experiment for experiment, _ in own}, self.readings.most_seeds
+            changed = {experiment for experiment, _ in own}
             kept = {name: scale for name, scale in self._paper_scales.items() if name[0] not in changed}
-            self._wanted[key] = {
-                name: dataclasses.replace(scale, seeds=min(scale.seeds, most))
-                for name, scale in {**kept, **own}.items()
-            }
+            self._wanted[key] = {**kept, **own}
         return self._wanted[key]
 
     @functools.cached_property
