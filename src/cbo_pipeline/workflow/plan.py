@@ -171,7 +171,8 @@ class Plan:
         return getattr(curve, other) == max(getattr(c, other) for c in same)
 
     def shown_curves(self, figure: Figure) -> list[Curve]:
-        return [curve for curve in self.curves if any(self.shows(need, curve) for need in figure.needs)]
+        needs = (*figure.needs, *figure.also)
+        return [curve for curve in self.curves if any(self.shows(need, curve) for need in needs)]
 
     def can_draw(self, figure: Figure) -> bool:
         """A config without an experiment or a variant that a figure shows does not make that figure."""
