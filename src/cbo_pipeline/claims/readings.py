@@ -374,6 +374,13 @@ class ReadingPlan:
         """A run of a reading with all its settings."""
         return self._runs[owner, name.curve].with_seed(name.seed)
 
+    def settings(self) -> dict[str, dict[RunName, str]]:
+        """By reading: the runs that it has to train, with the settings of their curves as text."""
+        return {
+            owner: {s.curve.run(seed): self.run(owner, s.curve.run(0)).json for s in sources for seed in s.seeds}
+            for owner, sources in self.trained().items()
+        }
+
     def run_files(self) -> list[str]:
         """Every run that the readings have to train."""
         return [path for sources in self.trained().values() for source in sources for path in source.run_files()]
