@@ -2,7 +2,7 @@
 #   make figures   all figures, verdicts and the page from the published results, without training: published/index.html
 #   make demo      the whole reproduction, small, in minutes: demo/results/index.html
 #   make paper     the whole reproduction at the paper's scale: results/index.html
-#   make certain   ... with many seeds, on which the published verdicts rest
+#   make certain   ... with many seeds, on which the published verdicts are based
 #   make readings  ... with the other readings of the paper
 #   make horizon   ... with MNIST over thousands of epochs (some ten core hours)
 #   make report    Snakemake's report of the demo (make report OF=paper: of the paper)

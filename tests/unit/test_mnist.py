@@ -254,7 +254,7 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(method, N, tmp_path):
     wanted = train(run(method, N))
     checkpoint.save(Training.start(run(method, N)).advance(4), tmp_path / "checkpoint", "code")
     resumed, remark = checkpoint.resume_or_start(run(method, N), tmp_path / "checkpoint", "code")
-    assert "going on" in remark
+    assert "continuing from" in remark
     history = resumed.finish()
     assert history.records.keys() == wanted.records.keys()
     for name, values in wanted.records.items():

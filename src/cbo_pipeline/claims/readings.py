@@ -140,7 +140,7 @@ def load(path: str | Path | None = None) -> Readings:
 def _reading(name: str, own: Mapping, choices: Mapping[str, Choice]) -> Reading:
     key = f"readings.{name}"
     if not NAME.fullmatch(name):
-        raise messages.refuse(key, "a name has small letters, digits and single underscores", "bad-name")
+        raise messages.refuse(key, "a name has lower-case letters, digits and single underscores", "bad-name")
     _only(own, KEYS, key)
     _has(own, NEEDED, key)
     messages.require_known(own["choice"], choices, f"{key}.choice", "choice")

@@ -22,7 +22,7 @@ NAME = "provenance.json"
 
 @dataclass(frozen=True)
 class Made:
-    """What a folder of results tells of its making; None is unknown."""
+    """What a folder of results says about how it was made; None is unknown."""
 
     commit: str
     machine: str
@@ -51,7 +51,7 @@ def write(made: Made, folder: Path) -> None:
 
 
 def gather(folder: Path, summaries: Mapping[str, xr.Dataset]) -> Made:
-    """What this checkout, this machine and the benchmarks of the jobs tell."""
+    """What this checkout, this machine and the benchmarks of the jobs say."""
     jobs = job_times.read(folder / "benchmarks")
     has_run = {name: np.isfinite(data["risk"].isel(epoch=0)) for name, data in summaries.items()}
     return Made(

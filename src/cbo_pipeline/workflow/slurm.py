@@ -3,7 +3,7 @@
 Snakemake puts the path of Python into the command of a job without quotes
 (https://github.com/snakemake/snakemake/issues/2981), and its Slurm plugin puts that command between double quotes, in
 which a shell still reads ``$``, backticks and quotes. And it asks ``sacct`` for the state of jobs wherever that
-program is installed, also where it answers nothing because jobs are not accounted for: it would wait for ever.
+program is installed, also where it answers nothing because jobs are not accounted for: it would wait forever.
 """
 
 import re
@@ -24,7 +24,7 @@ END_SECONDS = 10
 
 
 def prepare(workflow, warn: Callable[[str], None]) -> None:
-    """Refuse what cannot work on a cluster, choose who tells the state of jobs, and let SIGTERM end the driver.
+    """Refuse what cannot work on a cluster, choose sacct or squeue, and let SIGTERM end the driver.
 
     ``workflow`` is Snakemake's object, as it is when ``onstart`` runs.
     """

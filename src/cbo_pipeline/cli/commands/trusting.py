@@ -9,7 +9,7 @@ PURPOSE = "trust in results"
 
 
 def declare(commands) -> None:
-    what = "say of every file of results whether code, settings and versions still fit it"
+    what = "say for every file of results whether code, settings and versions still fit it"
     command = add_command(commands, "verify", what, _verify)
     command.add_argument(
         "folder", nargs="?", type=Path, default=Path("results"), help="the folder (default: results)"
