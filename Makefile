@@ -93,9 +93,9 @@ lint: $(VENV)/.dev
 	"$(BIN)/snakemake" --lint
 	"$(BIN)/lint-imports"
 
-# The loop of a developer: one process, no network, no Snakemake.
+# The loop of a developer: no network, no Snakemake, no processes but pytest's own. Plain `pytest` does the same in one.
 quick: $(VENV)/.dev
-	"$(BIN)/python" -m pytest
+	"$(BIN)/python" -m pytest -n 2 --dist loadfile
 
 test: lint
 	"$(BIN)/python" -m pytest -n auto --dist loadfile src/cbo_pipeline tests
