@@ -237,8 +237,10 @@ def torchvision_mnist() -> type:
     try:
         from torchvision.datasets import MNIST
     except RuntimeError:
-        # torchvision's wheel on PyPI is built for CUDA. Beside a torch without it, its compiled operators do not
-        # load, and importing it fails where it describes them. Reading images needs none: declared, they do no harm.
+        # torchvision's wheel on PyPI is built for CUDA. With a torch that is not, its compiled operators do not load,
+        # and importing it fails where it describes them (https://github.com/pytorch/vision/issues/9085, as of 0.28).
+        # Reading images needs none of them: declared, they do no harm. tests/workflow/test_mnist_data.py tells when
+        # this is no longer needed.
         import torch
 
         for module in [m for m in sys.modules if m.partition(".")[0] == "torchvision"]:

@@ -1,9 +1,10 @@
 """What the driver makes sure of before the first job goes to a cluster: jobs that die or hang otherwise.
 
-Snakemake puts the path of Python into the command of a job without quotes
-(https://github.com/snakemake/snakemake/issues/2981), and its Slurm plugin puts that command between double quotes, in
-which a shell still reads ``$``, backticks and quotes. And it asks ``sacct`` for the state of jobs wherever that
-program is installed, also where it answers nothing because jobs are not accounted for: it would wait forever.
+Snakemake puts the path of Python into the command of a job without quotes, as of 9.27
+(https://github.com/snakemake/snakemake/issues/2981), and its Slurm plugin, as of 2.8, puts that command between
+double quotes, in which a shell still reads ``$``, backticks and quotes. And it asks ``sacct`` for the state of jobs
+wherever that program is installed, even where it answers nothing because jobs are not accounted for: it would wait
+forever.
 """
 
 import re
