@@ -79,8 +79,7 @@ def test_a_bare_touch_reruns_nothing(edited):
 
 
 def test_editing_one_methods_settings_reruns_that_method_only(edited):
-    with edited.config.open("a") as file:
-        file.write("      adam: {dt: 0.2}\n")
+    replace(edited.config, "      hybrid: null\n", "      hybrid: null\n      adam: {dt: 0.2}\n")
     assert edited.planned() == {
         "train": 2, "summarise_curve": 1, "join_curves": 1, "fig2": 1, "fig3": 1,
     }  # fmt: skip

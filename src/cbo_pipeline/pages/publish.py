@@ -48,7 +48,7 @@ def publish(results: Path, output: Path, readme: Path | None = None) -> list[Pat
         words = f"{results}: holds no {'summary' if jobs else 'benchmarks'}; make everything first (make paper)"
         raise FileRefused(words, code="missing", file=str(results))
     claims = read_verdicts(results / "claims.json")
-    verify.refuse_mixture(verify.verify(results, load_config()))
+    verify.refuse_mixture(results, verify.verify(results, load_config()))
     drawn = sorted(
         (f for f in figures.FIGURES.values() if (results / "figures" / f"{f.label}.png").is_file()), key=_order
     )

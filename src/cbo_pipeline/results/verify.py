@@ -20,7 +20,7 @@ from cbo_pipeline.results.versions import differences, versions
 SUFFIXES = (".nc", ".json", ".pdf", ".png")
 COLUMNS = ("file", "kind", "code", "settings", "versions")
 FITS, NOT_IN_CONFIG = "fits", "not in this config"
-NAMED = 20  # files that an error names
+NAMED = 8  # files that an error names
 Wanted = Mapping[RunName, str]  # the runs that are asked for, with the settings of their curves as text
 
 
@@ -75,19 +75,18 @@ def _reading_of(path: Path, folder: Path) -> str:
     return parts[1] if parts[0] == ledger.READINGS and len(parts) > 2 else ""
 
 
-def refuse_mixture(rows: Sequence[Row]) -> None:
+def refuse_mixture(folder: str | Path, rows: Sequence[Row]) -> None:
     """Refuse, by name, files that were made by other code, or other versions of the libraries, than the rest."""
     others = [row for row in rows if row.code != FITS]
     with_versions = [row for row in rows if row.kind != "figure" and row.code == FITS]
     usual = Counter(row.versions for row in with_versions).most_common(1)
     others += [row for row in with_versions if row.versions != usual[0][0]]
     if others:
-        found = [(row.path, row.kind, row.versions if row.code == FITS else row.code) for row in others]
-        named = "\n".join(f"  {path} ({kind}, {what})" for path, kind, what in found[:NAMED])
-        named += f"\n  and {len(found) - NAMED} more: `cbo-pipeline verify` lists them" if len(found) > NAMED else ""
+        named = ", ".join(str(Path(row.path).relative_to(folder)) for row in others[:NAMED])
+        more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
         words = (
-            f"{len(others)} of {len(rows)} files were made by other code or other versions than the rest; make them"
-            f" again, or accept the code with `cbo-pipeline adopt`:\n{named}"
+            f"{folder}: {len(others)} of {len(rows)} files were made by other code or other versions than the rest:"
+            f" {named}{more}; make them again, or accept the code with `cbo-pipeline adopt` (`verify` lists them all)"
         )
         raise FileRefused(words, code="mixture", file=others[0].path)
 
