@@ -33,7 +33,7 @@ def finished(tmp_path_factory) -> Checkout:
     package = checkout.root / "src/cbo_pipeline"
     for path, old, new in SMALL_CHECKS:
         replace(package / path, old, new)
-    checkout.make(*SINE, CLAIMS)
+    checkout.told = checkout.make(*SINE, CLAIMS)
     return checkout
 
 
@@ -66,6 +66,10 @@ def test_everything_is_there(finished):
     assert finished.files("results/benchmarks/sine/cbo/*.tsv")
     assert finished.files("results/logs/sine/cbo/*.log")
     assert not finished.files("results/checkpoints/**/*.npz")
+
+
+def test_it_is_told_how_long_it_will_take(finished):
+    assert re.search(r"^(\d\d) jobs: about (\d+ min )?(\d+ s)?$", finished.told, re.MULTILINE), finished.told
 
 
 def test_a_second_run_does_nothing(finished):
