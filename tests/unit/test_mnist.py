@@ -261,10 +261,3 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(method, N, tmp_path):
         np.testing.assert_array_equal(history.records[name], values)
     for name, values in wanted.snapshots.items():
         np.testing.assert_array_equal(history.snapshots[name], values)
-
-
-@pytest.mark.parametrize(("method", "share"), [("cbo", 0.97), ("hybrid", 0.8)])
-def test_ensembles_descend(method, share):
-    history = train(run(method, 100, epochs=12))
-    assert history.records["risk"][-1] < share * history.records["risk"][0]
-    assert np.isfinite(history.records["accuracy"]).all()

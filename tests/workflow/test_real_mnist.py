@@ -39,6 +39,14 @@ def test_adam_learns_to_read():
     assert history.snapshots["w"].shape[1:] == (1, 20, 784)
 
 
+@pytest.mark.parametrize(("method", "share"), [("cbo", 0.97), ("hybrid", 0.8)])
+def test_ensembles_descend(method, share):
+    small = {"images": 600, "batch_size": 200, "epochs": 12}
+    history = train(resolve(load_config(), RunName("mnist", method, 20, 100, 0), small))
+    assert history.records["risk"][-1] < share * history.records["risk"][0]
+    assert np.isfinite(history.records["accuracy"]).all()
+
+
 def test_a_run_on_the_cpu_imports_neither_torch_nor_torchvision():
     program = """
 import sys
