@@ -4,7 +4,15 @@ import shlex
 import sys
 
 from cbo_pipeline.cli import outputs, streams
-from cbo_pipeline.cli.commands.options import add_command, add_output, add_run, check_output, chosen_run, seconds
+from cbo_pipeline.cli.commands.options import (
+    add_command,
+    add_output,
+    add_run,
+    check_output,
+    chosen_run,
+    data_files,
+    seconds,
+)
 
 PURPOSE = "by hand"
 
@@ -38,8 +46,8 @@ def declare(commands) -> None:
 def _train(options) -> int:
     from cbo_pipeline import files
     from cbo_pipeline.cli import progress
-    from cbo_pipeline.config import memory
-    from cbo_pipeline.results import code, netcdf, runs
+    from cbo_pipeline.config import memory, table_runs
+    from cbo_pipeline.results import code, finished, netcdf
     from cbo_pipeline.training import checkpoint
 
     run = chosen_run(options)
@@ -47,7 +55,9 @@ def _train(options) -> int:
     kept = options.checkpoint or options.output.with_name(f"{options.output.name}.checkpoint")
     checkpoint.refuse_output(kept, options.output)
     files.refuse_irregular(kept)
-    check_output(options, "run", options.config)
+    check_output(options, "run", [*options.config, *data_files(run)])
+    if options.data is not None:
+        streams.say(table_runs.words(run))
     outputs.tell_what_is_replaced(options.output, run.json)
     # Now: a source that is edited later is not what runs here.
     digest, fingerprint = code.run_digest(run.method, run.problem), code.fingerprint(run.method, run.problem)
@@ -64,7 +74,7 @@ def _train(options) -> int:
                 then = "starts again" if keeper.failed else f"continues from {kept}"
                 streams.say(f"\nstopped by {keeper.signal.name}; the same command {then}")
                 return 128 + keeper.signal
-    netcdf.write(runs.dataset(run, training.history, digest), options.output)
+    netcdf.write(finished.dataset(training, digest), options.output)
     checkpoint.remove(run, kept)
     streams.say(_result(run, training.history, options.output))
     if sys.stderr.isatty():
@@ -80,9 +90,11 @@ def _result(run, history, output) -> str:
         return f"{run.name}: no particle has a finite risk from epoch {history.diverged} on; recorded in {output}"
     first, last = (float(np.median(history.records["risk"][e])) for e in (0, -1))
     what = "median risk over the tasks" if history.tasks > 1 else "risk"
-    return (
-        f"{run.name}: {what} {first:.3e} at the start, {last:.3e} after {history.epochs} epochs; written to {output}"
-    )
+    told = f"{run.name}: {what} {first:.3e} at the start, {last:.3e} after {history.epochs} epochs"
+    for name, word in (("risk_test", "on the test part"), ("accuracy", "classified correctly there")):
+        if name in history.records and "data" in run.settings:
+            told += f", {float(np.median(history.records[name][-1])):.4g} {word}"
+    return f"{told}; written to {output}"
 
 
 def _cost(options) -> int:
@@ -92,6 +104,6 @@ def _cost(options) -> int:
 
     run = chosen_run(options)
     memory.check(run, run.name.place)
-    check_output(options, "cost", options.config)
+    check_output(options, "cost", [*options.config, *data_files(run)])
     costs.write(cost.measure(run, options.seconds), options.output)
     return 0
