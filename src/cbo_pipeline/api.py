@@ -64,8 +64,8 @@ def train(
 def predict(run: xr.Dataset | str | Path, data: Any) -> xr.Dataset:
     """The targets of new rows by the last reported network of a run on a table, in the units of the table.
 
-    ``run`` is what ``train`` returned, or a file; ``data`` a table as for ``train``, with the inputs under their names.
-    Classes come by name, with their probabilities.
+    ``run`` is what ``train`` returned, or a file; ``data`` a table as for ``train`` with the same inputs. Classes
+    come by name, with their probabilities.
     """
     return predictions.predict(open_run(run) if isinstance(run, str | Path) else run, data)
 

@@ -7,7 +7,7 @@ from cbo_pipeline.training.loop import Training
 
 
 def dataset(training: Training, code: str) -> xr.Dataset:
-    """What the file of the run holds. A problem with a method ``kept`` adds variables (dimensions, values, attributes).
+    """What the file of the run holds. A problem with a method ``kept`` adds variables of its own.
 
     ``code`` is the digest of the code that decided it.
     """

@@ -25,11 +25,9 @@ def _predict(options) -> int:
     check_output(options, "predictions", [options.run, Path(options.data)])
     try:
         table = predictions.columns(runs.read(options.run), options.data)
-    except FileRefused as error:
+    except UserError as error:
         if error.file:
             raise
-        raise FileRefused(f"{options.run}: {error}", code=error.code, key=error.key, file=str(options.run)) from None
-    except UserError as error:
         raise FileRefused(f"{options.run}: {error}", code=error.code, key=error.key, file=str(options.run)) from None
     predictions.write(table, options.output)
     rows = len(next(iter(table.values())))
