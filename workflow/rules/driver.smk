@@ -3,7 +3,7 @@
 Included last, when all rules are known. The functions and their reasons are in cbo_pipeline.workflow.
 """
 
-from cbo_pipeline.workflow import driver_lock, slurm
+from cbo_pipeline.workflow import driver_lock, grid_engine, progress, slurm
 
 if workflow.is_main_process:
     try:
@@ -19,6 +19,14 @@ onstart:
     if workflow.is_main_process:
         try:
             driver.drop_rate_limit(workflow)
+            driver.keep_whole_runs(PLAN, workflow)
             slurm.prepare(workflow, logger.warning)
+            grid_engine.prepare(workflow)
+            progress.follow(workflow, logger)
         except UserError as error:
             raise SystemExit(f"cbo-pipeline: {error}") from None
+
+
+onsuccess:
+    if workflow.is_main_process:
+        shared_jobs.clear_whole_runs()
