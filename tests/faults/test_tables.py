@@ -142,7 +142,7 @@ OPTIONS = {
     "inputs without data": (["--experiment", "sine", "--method", "cbo", "--inputs", "y"], "conflict", "--inputs"),
     "what is filled in": ([*TABLE, "--set", "rows=3"], "filled-in", "experiments.table.methods.cbo.rows"),
     "its digest": (
-        [*TABLE, "--set", f"data_digest={'0' * 64}"], "filled-in", "experiments.table.methods.cbo.data_digest",
+        [*TABLE, "--set", f"data_digest={'a' * 64}"], "filled-in", "experiments.table.methods.cbo.data_digest",
     ),
     "an unknown activation": (
         [*TABLE, "--set", "activation=cube"], "not-an-option", "experiments.table.methods.cbo.activation",

@@ -193,12 +193,8 @@ def test_adam_is_torch_nn_with_torch_optim(numbers, names, loss, activation, out
     for epoch in range(epochs):
         for indices in training.batches(epoch):
             optimiser.zero_grad()
-            before = [p.detach().clone() for p in network.parameters()]
             risk(x[indices], y[indices]).backward()
             optimiser.step()
-    with torch.no_grad():  # what is reported is the network before the last step
-        for parameter, value in zip(network.parameters(), before, strict=True):
-            parameter[:] = value
     np.testing.assert_allclose(kept["w"][-1, 0], network[0].weight.detach().numpy(), rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(kept["c"][-1, 0].T, network[2].weight.detach().numpy(), rtol=1e-8, atol=1e-10)
     records = training.history.records
@@ -270,7 +266,7 @@ def test_the_file_of_a_run_can_be_read_and_made_again(names, tmp_path):
     training = trained(run)
     netcdf.write(finished.dataset(training, code.run_digest("cbo", "table")), tmp_path / "run.nc")
     data = runs.read(tmp_path / "run.nc")
-    assert data["feature_name"].values.tolist() == ["a", "b", "c"]
+    np.testing.assert_array_equal(data["feature_mean"], training.problem.parts.inputs.mean)
     assert runs.run_of(data) == run
     again = adopt.remade(run, 3, data.attrs["code"])
     assert adopt.compare(data, again, 3)[1] == ""

@@ -152,14 +152,16 @@ class Table(Dense):
         return found | ({"accuracy": test.accuracy(networks, shape)} if self.loss == "cross_entropy" else {})
 
     def kept(self) -> dict[str, tuple[tuple[str, ...], np.ndarray, dict[str, str]]]:
-        """What the file of a run holds beside its records, so that it can predict: names and units of columns."""
+        """What the file of a run holds beside its records, so that it can predict: the units of the columns.
+
+        Their names, those of the classes, the loss and the activation are among the settings.
+        """
         inputs, targets = self.parts.inputs, self.parts.targets
-        one = {"units": "1"}
-        return {
-            "feature_name": (("feature",), np.array(self.inputs, object), {"long_name": "column of the feature"}),
-            "feature_mean": (("feature",), inputs.mean, {"long_name": "mean of the feature's column", **one}),
-            "feature_scale": (("feature",), inputs.scale, {"long_name": "unit of the feature's column", **one}),
-            "target": (("target",), np.array(self.targets, object), {"long_name": "column of the target"}),
-            "target_mean": (("target",), targets.mean, {"long_name": "mean of the target's column", **one}),
-            "target_scale": (("target",), targets.scale, {"long_name": "unit of the target's column", **one}),
-        }
+        columns = {"feature_mean": inputs.mean, "feature_scale": inputs.scale}
+        columns |= {"target_mean": targets.mean, "target_scale": targets.scale}
+        words = {"mean": "subtracted from the column of each {}", "scale": "divides the column of each {} after that"}
+        found = {"target": (("target",), np.arange(1, len(self.targets) + 1), {"long_name": "target, from 1"})}
+        for name, values in columns.items():
+            dim, kind = name.split("_")
+            found[name] = ((dim,), values, {"long_name": words[kind].format(dim), "units": "1"})
+        return found
