@@ -17,17 +17,7 @@ from timing import line
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "performance.md"
-SCRIPTS = (
-    "bench_sine",
-    "bench_multi_task",
-    "bench_ot",
-    "bench_mnist",
-    "bench_table",
-    "bench_startup",
-    "limits",
-    "growth",
-    "paper",
-)
+SCRIPTS = ("bench_sine", "bench_multi_task", "bench_ot", "bench_mnist", "bench_startup", "limits", "growth", "paper")
 
 
 def measured(script: str, *options: str) -> list[dict]:

@@ -135,7 +135,8 @@ def _result(run, history, output) -> str:
         return f"{run.name}: no particle has a finite risk from epoch {history.diverged} on; recorded in {output}"
     first, last = (float(np.median(history.records["risk"][e])) for e in (0, -1))
     what = "median risk over the tasks" if history.tasks > 1 else "risk"
-    told = f"{run.name}: {what} {first:.3e} at the start, {last:.3e} after {history.epochs} epochs"
+    epochs = "1 epoch" if history.epochs == 1 else f"{history.epochs} epochs"
+    told = f"{run.name}: {what} {first:.3e} at the start, {last:.3e} after {epochs}"
     for name, word in (("risk_test", "on the test part"), ("accuracy", "classified correctly there")):
         if name in history.records and "data" in run.settings:
             told += f", {float(np.median(history.records[name][-1])):.4g} {word}"
