@@ -77,9 +77,10 @@ def _draw(job: str, published: Path, output: Path) -> str:
         figures.draw_readings(job, output / "readings.json", files)
     else:
         figure = figures.find(job)
-        experiments = sorted({need.experiment for need in figure.needs})
+        experiments = sorted({need.experiment for need in (*figure.needs, *figure.also)})
+        shown = [published / "summary" / f"{name}.nc" for name in experiments]
         costs = sorted((published / "cost").rglob("*.json")) if figure.costs else []
-        figures.draw(job, [published / "summary" / f"{name}.nc" for name in experiments], files, costs)
+        figures.draw(job, [path for path in shown if path.is_file()], files, costs)
     return f"{_figure(output, job)}.pdf, .png"
 
 
