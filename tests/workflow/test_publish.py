@@ -163,7 +163,7 @@ def test_results_of_other_code_are_refused_by_name(project, tmp_path, monkeypatc
     with pytest.raises(FileRefused) as refused:
         publish.publish(project / "results", tmp_path / "out")
     assert refused.value.code == "mixture"
-    words = "2 of 3 files were made by other code or other versions than the rest: "
+    words = "2 of 4 files were made by other code or other versions than the rest: "
     assert f"{words}summary/sine/adam_M5_N1.nc, summary/sine.nc; make them again" in str(refused.value)
     assert not (tmp_path / "out").exists()
 
