@@ -6,25 +6,32 @@ which a shell still reads ``$``, backticks and quotes. And it asks ``sacct`` for
 program is installed, also where it answers nothing because jobs are not accounted for: it would wait for ever.
 """
 
+import contextlib
+import getpass
 import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from cbo_pipeline.errors import UserError
+from cbo_pipeline.workflow import driver_lock
 
 PLUGIN = "snakemake_executor_plugin_slurm"
 PLAIN = re.compile(r"[\w./+=:,@-]*")  # characters that no shell minds
 QUOTED = re.compile(r"[^\"'$`\\%\n]*")  # those that survive single quotes between double quotes, and sbatch
 ANSWER_SECONDS = 30
 END_SECONDS = 10
+CANCEL_SECONDS = (
+    120  # a job that is cancelled has 30 seconds to leave a checkpoint, unless the cluster says otherwise
+)
 
 
 def prepare(workflow, warn: Callable[[str], None]) -> None:
-    """Refuse what cannot work on a cluster, choose who tells the state of jobs, and let SIGTERM end the driver.
+    """Refuse what cannot work on a cluster, choose who tells the state of jobs, note their name, let SIGTERM end the driver.
 
     ``workflow`` is Snakemake's object, as it is when ``onstart`` runs.
     """
@@ -40,6 +47,7 @@ def prepare(workflow, warn: Callable[[str], None]) -> None:
         if silent:
             warn(f"sacct does not answer ({silent}): squeue is asked for the state of jobs.")
             workflow.executor_settings.status_command = "squeue"
+    remember_jobs(workflow)
     end_on_sigterm()
 
 
@@ -80,6 +88,34 @@ def sacct_is_silent(command: str = "sacct") -> str:
     if done.returncode == 0:
         return ""
     return " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+
+
+def remember_jobs(workflow) -> None:
+    """Note the name that the plugin gives to all jobs of this driver, for the next one, should this one be killed."""
+    name = getattr(getattr(workflow.scheduler, "_executor", None), "run_uuid", None)
+    if name:
+        driver_lock.remember(name)
+
+
+def cancel_jobs(names: Iterable[str]) -> None:
+    """Cancel the jobs that killed drivers left behind, and wait until they have ended.
+
+    Their runs will be submitted again. A job that started later would delete the finished file of its run first, as
+    Snakemake does, and might not come to write it again.
+    """
+    names = list(names)
+    if not names or shutil.which("scancel") is None:
+        return
+    chosen = [f"--name={','.join(names)}", f"--user={getpass.getuser()}"]
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        subprocess.run(["scancel", *chosen], capture_output=True, timeout=ANSWER_SECONDS, check=False)
+        until = time.monotonic() + CANCEL_SECONDS
+        while time.monotonic() < until:
+            asked = ["squeue", "--noheader", "--format=%i", *chosen]
+            left = subprocess.run(asked, capture_output=True, text=True, timeout=ANSWER_SECONDS, check=False)
+            if left.returncode or not left.stdout.split():
+                return
+            time.sleep(1)
 
 
 def end_on_sigterm() -> None:
