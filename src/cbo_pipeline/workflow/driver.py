@@ -21,9 +21,9 @@ from cbo_pipeline.workflow.plan import Plan, run_file
 LOOKING = (
     "dryrun", "touch", "nolock", "unlock", "lint", "list_rules", "list_target_rules", "print_compilation",
     "containerize", "report", "generate_unit_tests", "dag", "rulegraph", "filegraph", "d3dag", "cleanup_metadata",
-    "cleanup_shadow", "conda_cleanup_envs", "conda_create_envs_only", "list_conda_envs", "container_cleanup_images", 
-    "list_changes", "list_input_changes", "list_params_changes", "list_untracked", "summary", "detailed_summary", "archive",
-    "delete_all_output", "delete_temp_output",
+    "cleanup_shadow", "conda_cleanup_envs", "conda_create_envs_only", "list_conda_envs", "container_cleanup_images",
+    "list_changes", "list_input_changes", "list_params_changes", "list_untracked", "summary", "detailed_summary",
+    "archive", "delete_all_output", "delete_temp_output",
 )  # fmt: skip
 SHOWN = 4  # curves that a warning names
 

@@ -31,7 +31,7 @@ CANCEL_SECONDS = (
 
 
 def prepare(workflow, warn: Callable[[str], None]) -> None:
-    """Refuse what cannot work on a cluster, choose who tells the state of jobs, note their name, let SIGTERM end the driver.
+    """Refuse what cannot work on a cluster, choose who tells the state of jobs, and let SIGTERM end the driver.
 
     ``workflow`` is Snakemake's object, as it is when ``onstart`` runs.
     """
