@@ -108,9 +108,10 @@ def check_seal(path: Path) -> None:
 
 
 def is_damaged(path: Path) -> bool:
-    """Whether a file that was written whole is no longer what was written: empty, or with a seal that does not fit.
+    """Whether a file that was written whole is no longer what was written.
 
-    A file without a seal may be somebody else's, or older. A seal in which a single byte is wrong was a seal.
+    Its seal does not fit; or it is empty or ends in zeros, as after a crash before the disk had it. A file without a
+    seal may be somebody else's, or older. A seal in which a single byte is wrong was a seal.
     """
     if not path.is_file():
         return False
@@ -120,12 +121,11 @@ def is_damaged(path: Path) -> bool:
     except SealBroken:
         return True
     except NotSealed:
-        if not size:
-            return True
         with path.open("rb") as file:
             file.seek(max(0, size - SEAL_LENGTH))
-            last = file.read(len(SEAL))
-        return len(last) == len(SEAL) and sum(a != b for a, b in zip(last, SEAL, strict=True)) == 1
+            last = file.read()
+        wrong = sum(a != b for a, b in zip(last, SEAL, strict=False))
+        return not any(last) or (len(last) == SEAL_LENGTH and wrong == 1)
     return False
 
 
