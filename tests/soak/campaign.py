@@ -93,13 +93,16 @@ class Fleet:
         self.place, self.workload, self.folder, self.logs, self.rng = place, workload, folder, logs, rng
         self.drivers: list[Driver] = []
         self.when: dict[Driver, float] = {}  # when each was started
-        self.starts, self.next_start, self.success = 0, 0.0, -1.0
+        self.starts, self.next_start, self.next_look, self.success = 0, 0.0, 0.0, -1.0
 
     def running(self) -> list[Driver]:
         return [driver for driver in self.drivers if driver.process.poll() is None]
 
     def keep_going(self) -> None:
         """Note who has succeeded, and start another driver if there are too few and it is time."""
+        if time.monotonic() > self.next_look:
+            self.place.look_after()
+            self.next_look = time.monotonic() + 5
         for driver in [d for d in self.drivers if d.process.poll() is not None]:
             self.drivers.remove(driver)
             if driver.process.returncode == 0:

@@ -54,6 +54,9 @@ class Machine:
         options = ("--cores", "2", "--retries", "3", "--keep-going")
         return Driver(snakemake(workload, *options), folder, log, {})
 
+    def look_after(self) -> None:
+        pass
+
     def cancel_all(self) -> None:
         pass
 
@@ -82,6 +85,17 @@ class Slurm:
         resources = ("--default-resources", "slurm_partition=main", "mem_mb=500", "runtime=10")
         command = snakemake(workload, "--workflow-profile", profile, *here, *resources)
         return Driver(command, folder, log, self.cluster.environment)
+
+    def look_after(self) -> None:
+        """What an administrator does: resume nodes that Slurm has drained, release jobs that it could not launch."""
+        for line in self.cluster.run("sinfo", "-h", "-N", "-o", "%N %T", check=False).splitlines():
+            node, state = line.split()
+            if "drain" in state or "down" in state:
+                self.cluster.run("scontrol", "update", f"nodename={node}", "state=resume", check=False)
+        for line in self.cluster.run("squeue", "-h", "-r", "-t", "PD", "-o", "%i %r", check=False).splitlines():
+            job, _, reason = line.partition(" ")
+            if "held" in reason.lower():
+                self.cluster.run("scontrol", "release", job, check=False)
 
     def cancel_all(self) -> None:
         self.cluster.run("scancel", "--user", "root", check=False)

@@ -24,6 +24,7 @@ from cbo_pipeline.training import checkpoint
 from cbo_pipeline.workflow.plan import Plan, curve_file, run_file
 
 CHECKPOINTS = Path("results", "checkpoints")
+READINGS = Path("results", "readings")  # files of other plans, made by the same rules
 HOUR = 3600.0
 
 
@@ -39,11 +40,12 @@ def clear(plan: Plan, warn: Callable[[str], None]) -> None:
 
 
 def damaged(plan: Plan) -> Iterator[Path]:
-    """The files of the plan that are there and are no longer what was written."""
-    for name in (*map(run_file, plan.runs), *map(curve_file, plan.curves), *plan.summaries()):
+    """The files of the plan, and of the readings, that are there and are no longer what was written."""
+    planned = map(Path, (*map(run_file, plan.runs), *map(curve_file, plan.curves), *plan.summaries()))
+    for path in (*planned, *READINGS.rglob("*.nc")):
         with contextlib.suppress(OSError):
-            if files.is_damaged(Path(name)):
-                yield Path(name)
+            if files.is_damaged(path):
+                yield path
 
 
 def clear_checkpoints(plan: Plan) -> None:

@@ -106,8 +106,8 @@ def cancel_jobs(names: Iterable[str]) -> None:
     names = list(names)
     if not names or shutil.which("scancel") is None:
         return
-    chosen = [f"--name={','.join(names)}", f"--user={getpass.getuser()}"]
-    with contextlib.suppress(OSError, subprocess.SubprocessError):
+    with contextlib.suppress(OSError, KeyError, subprocess.SubprocessError):
+        chosen = [f"--name={','.join(names)}", f"--user={getpass.getuser()}"]
         subprocess.run(["scancel", *chosen], capture_output=True, timeout=ANSWER_SECONDS, check=False)
         until = time.monotonic() + CANCEL_SECONDS
         while time.monotonic() < until:
