@@ -8,7 +8,7 @@ The front door for people who write Python (docs/python.md):
 
 import importlib
 
-__version__ = "0.2.0"
+__version__ = "1.0.0"
 
 # What the front door offers, and where it lives. Nothing is imported before it is asked for.
 _OFFERED = {

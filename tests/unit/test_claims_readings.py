@@ -181,7 +181,6 @@ def test_what_is_tried_together_is_judged_by_the_claims_that_both_touch(plan):
 
 
 def test_a_shorter_horizon_asks_for_no_more_than_its_own_scale(plan):
-    assert plan.wanted(plan.base)["sine", "cbo"].seeds == 5
     grid = dataclasses.replace(
         plan.readings.entries["plain"],
         claims=(10,),

@@ -92,7 +92,7 @@ ELSEWHERE = {
         "needs that plugin"
     ),
     "sudo apt install python3-venv": "needs Debian and a network",
-    "git tag v0.2.0": "a release",
+    "git tag v1.0.0": "a release",
 }
 # Commands that are only named, not printed to be typed.
 NAMED = {

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.workflow
 def finished(tmp_path_factory) -> Checkout:
     """A checkout in which the sine has been made once. Tests that edit it copy it first."""
     checkout = Checkout(tmp_path_factory.mktemp("finished"))
-    checkout.make()
+    checkout.told = checkout.make()
     return checkout
 
 
@@ -50,6 +50,10 @@ def test_everything_is_there(finished):
     assert finished.files("results/benchmarks/sine/cbo/*.tsv")
     assert finished.files("results/logs/sine/cbo/*.log")
     assert not finished.files("results/checkpoints/**/*.npz")
+
+
+def test_it_is_told_how_long_it_will_take(finished):
+    assert re.search(r"^(\d\d) jobs: about (\d+ min )?(\d+ s)?$", finished.told, re.MULTILINE), finished.told
 
 
 def test_a_second_run_does_nothing(finished):

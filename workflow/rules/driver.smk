@@ -3,7 +3,7 @@
 Included last, when all rules are known. The functions and their reasons are in cbo_pipeline.workflow.
 """
 
-from cbo_pipeline.workflow import driver_lock, left_over, slurm
+from cbo_pipeline.workflow import driver_lock, left_over, progress, slurm
 
 if workflow.is_main_process:
     ASKED = driver.Asked.of(sys.argv[1:])
@@ -26,6 +26,7 @@ onstart:
         try:
             driver.drop_rate_limit(workflow)
             slurm.prepare(workflow, logger.warning)
+            progress.follow(workflow, logger)
         except UserError as error:
             raise SystemExit(f"cbo-pipeline: {error}") from None
 

@@ -293,11 +293,7 @@ class ReadingPlan:
         key = specification.overlay_text
         if key not in self._wanted:
             changed = scales(self.config(specification, self.paper)) if specification.readings else {}
-            most = self.readings.most_seeds
-            self._wanted[key] = {
-                name: dataclasses.replace(scale, seeds=min(scale.seeds, most))
-                for name, scale in {**self._paper_scales, **changed}.items()
-            }
+            self._wanted[key] = {**self._paper_scales, **changed}
         return self._wanted[key]
 
     @functools.cached_property
