@@ -115,7 +115,7 @@ def refuse_output(path: Path, output: Path) -> None:
 
 
 def _looks_like_a_checkpoint(path: Path) -> bool:
-    """Whether a file begins or ends like a checkpoint, as a damaged one still does, or is empty or zeros (a crash)."""
+    """Whether a file begins or ends like a checkpoint, as a damaged one still does, or was emptied by a crash."""
     with path.open("rb") as file:
         first = file.read(4)
     if first in (b"", b"PK\x03\x04"):
