@@ -2,6 +2,7 @@
 
 import argparse
 import random
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -27,6 +28,7 @@ def main() -> int:
     if missing():
         print(f"soak: {missing()}", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that nothing is left mounted
     seed = random.randrange(10**6) if options.seed is None else options.seed
     folder = options.folder or Path(tempfile.mkdtemp(prefix="soak."))
     print(f"seed {seed}, in {folder}, at {campaign.commit()}", flush=True)
