@@ -11,7 +11,7 @@ import pytest
 
 from cbo_pipeline.config import load_config
 from cbo_pipeline.errors import ConfigError, UserError
-from cbo_pipeline.workflow import driver, driver_lock, slurm
+from cbo_pipeline.workflow import cluster, driver, driver_lock, slurm
 from cbo_pipeline.workflow.plan import Plan
 from refusals import state
 from tiny import OVERLAY, ROOT, SUMMARY, environment, finish, snakemake_command
@@ -265,7 +265,7 @@ def test_a_checkout_that_may_only_be_read_serves_another_directory(tmp_path, rec
 )
 def test_a_python_that_no_job_could_start_is_refused(path, record_property):
     with pytest.raises(UserError) as refused:
-        slurm.refuse_python(path)
+        cluster.refuse_python(path)
     assert (refused.value.code, refused.value.key) == ("bad-path", "python")
     record_property("refused", "a path that Slurm cannot take")
 
@@ -273,14 +273,14 @@ def test_a_python_that_no_job_could_start_is_refused(path, record_property):
 @pytest.mark.parametrize("path", ["/it's", '/"x"', "/$HOME", "/$(id)", "/`id`", "/a\\b", "/100%", "/a\nb"])
 def test_a_folder_that_a_shell_would_read_is_refused(path, record_property):
     with pytest.raises(UserError) as refused:
-        slurm.refuse_path("the checkout", path)
+        cluster.refuse_path("the checkout", path)
     assert (refused.value.code, refused.value.key, refused.value.file) == ("bad-path", "the checkout", path)
     record_property("refused", "a path that Slurm cannot take")
 
 
 @pytest.mark.parametrize("path", ["/home/me/cbo_pipeline", "/a b/c", "/ünï/cöde", "/a;b&c|d(e)", "/a+b=c,d@e:f"])
 def test_other_folders_are_taken(path):
-    slurm.refuse_path("the checkout", path)
+    cluster.refuse_path("the checkout", path)
 
 
 @pytest.fixture

@@ -40,6 +40,7 @@ def make(folder: Path, wanted: int, runs_per_job: int = 1) -> Workload:
     overlay = folder / "soak.yaml"
     overlay.write_text(f"# Made by tests/soak/workload.py.\n{text}", encoding="utf-8")
     config = load_config(overlay)
+    config.pop("runs_per_job", None)
     plan = Plan(config)
     files = [f"results/runs/{name}.nc" for name in plan.runs]
     files += [f"results/summary/{curve}.nc" for curve in plan.curves]

@@ -3,7 +3,7 @@
 Included last, when all rules are known. The functions and their reasons are in cbo_pipeline.workflow.
 """
 
-from cbo_pipeline.workflow import driver_lock, left_over, progress, slurm
+from cbo_pipeline.workflow import driver_lock, grid_engine, left_over, progress, slurm
 
 if workflow.is_main_process:
     ASKED = driver.Asked.of(sys.argv[1:])
@@ -25,7 +25,9 @@ onstart:
     if workflow.is_main_process:
         try:
             driver.drop_rate_limit(workflow)
+            driver.keep_whole_runs(PLAN, workflow)
             slurm.prepare(workflow, logger.warning)
+            grid_engine.prepare(workflow)
             progress.follow(workflow, logger)
         except UserError as error:
             raise SystemExit(f"cbo-pipeline: {error}") from None

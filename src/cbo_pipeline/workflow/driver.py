@@ -14,6 +14,7 @@ from cbo_pipeline.config import check_config, loading
 from cbo_pipeline.errors import ConfigError, UserError
 from cbo_pipeline.problems._mnist_arrays import ENVIRONMENT
 from cbo_pipeline.results import kinds, ledger
+from cbo_pipeline.workflow import shared_jobs
 from cbo_pipeline.workflow.fetch_mnist import places
 from cbo_pipeline.workflow.plan import Plan, run_file
 
@@ -43,7 +44,8 @@ def plan_of(overlays: Iterable[str | Path], changes: dict) -> Plan:
     """The plan of config.yaml with these files and changes laid over it; a mistake is an error that names the key."""
     config = loading.config_of_workflow(overlays, changes)
     check_config(config)
-    return Plan(config, ledger.read("results"))
+    runs_per_job = config.pop("runs_per_job", 1)  # how it is run is not what is run: nothing is made anew for it
+    return Plan(config, ledger.read("results"), runs_per_job)
 
 
 def shell_setup(plan: Plan, root: str | Path, deployment: Iterable) -> str:
@@ -60,6 +62,13 @@ def shell_setup(plan: Plan, root: str | Path, deployment: Iterable) -> str:
     if "conda" not in {str(method) for method in deployment}:
         setup += f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; "
     return setup
+
+
+def shared_jobs_of(plan: Plan, workflow) -> list[shared_jobs.SharedJob]:
+    """The jobs of several runs: of the runs that are missing, or, in a job of a cluster, that very job."""
+    if not workflow.is_main_process:
+        return shared_jobs.jobs_of_names(plan, sys.argv)
+    return shared_jobs.jobs(plan, plan.runs_per_job)
 
 
 def caption_of(label: str, root: str | Path) -> str:
@@ -138,6 +147,15 @@ def other_settings(plan: Plan, folder: str | Path = ".") -> list[str]:
         f"results/runs holds {runs} runs of the same names with other settings ({named}). They are replaced when they"
         " are made; to keep both, give --directory another folder."
     ]
+
+
+def keep_whole_runs(plan: Plan, workflow) -> None:
+    """Where runs share a job, let those that are whole keep their files if another one fails.
+
+    Snakemake deletes all outputs of a job that failed, as they may be cut short; ours are whole or not there at all.
+    """
+    if plan.runs_per_job > 1:
+        workflow.execution_settings.keep_incomplete = True
 
 
 # --- Snakemake's scheduler ---------------------------------------------------------------------------------------

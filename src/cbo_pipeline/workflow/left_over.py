@@ -21,6 +21,7 @@ from cbo_pipeline import files
 from cbo_pipeline.config import RunName
 from cbo_pipeline.results import kinds, netcdf
 from cbo_pipeline.training import checkpoint
+from cbo_pipeline.workflow import shared_jobs
 from cbo_pipeline.workflow.plan import Plan, curve_file, run_file
 
 CHECKPOINTS = Path("results", "checkpoints")
@@ -36,6 +37,7 @@ def clear(plan: Plan, warn: Callable[[str], None]) -> None:
             warn(f"{path}: damaged (its checksum does not fit); deleted, to be made again.")
     files.clear_remains_below(Path("results"))
     clear_checkpoints(plan)
+    shared_jobs.clear_whole_runs()
     clear_scratch()
 
 

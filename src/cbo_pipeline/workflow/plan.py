@@ -59,8 +59,9 @@ def one_of(names: Iterable[str]) -> str:
 class Plan:
     """Everything that a checked config asks for. ``adopted`` is the ledger of the folder of results."""
 
-    def __init__(self, config: dict[str, Any], adopted: ledger.Ledger = ()):
+    def __init__(self, config: dict[str, Any], adopted: ledger.Ledger = (), runs_per_job: int = 1):
         self.config = config
+        self.runs_per_job = runs_per_job
         self.adopted = adopted
         self.runs = tuple(runs(config))
         self.curves = tuple(dict.fromkeys(name.curve for name in self.runs))

@@ -128,6 +128,9 @@ def _job(job) -> Job:
     settings = job.params.get("settings") if job.rule.name.startswith("train") else None
     if settings is None:
         return Job(job.jobid, job.rule.name, START)
+    if isinstance(settings, list):  # several runs of one curve, whose settings come first
+        run = Run.from_json(settings[0])
+        return Job(job.jobid, ("train", str(run.name.curve)), START + len(job.output) * training_seconds(run))
     run = Run.from_json(settings)
     kind = (job.rule.name, *(value for name, value in sorted(job.wildcards_dict.items()) if name != "seed"))
     return Job(job.jobid, kind, START + training_seconds(run))

@@ -2,9 +2,19 @@
 
 import shlex
 import sys
+from pathlib import Path
 
 from cbo_pipeline.cli import outputs, streams
-from cbo_pipeline.cli.commands.options import add_command, add_output, add_run, check_output, chosen_run, seconds
+from cbo_pipeline.cli.commands.options import (
+    add_command,
+    add_force,
+    add_output,
+    add_run,
+    check_output,
+    chosen_run,
+    seconds,
+)
+from cbo_pipeline.errors import ConfigError
 
 PURPOSE = "by hand"
 
@@ -13,12 +23,25 @@ def declare(commands) -> None:
     again = "Ctrl-C leaves a checkpoint, from which the same command continues to the same bytes."
     command = add_command(commands, "train", "train one ensemble and store its trajectory", _train, epilog=again)
     add_run(command)
-    add_output(command, "NetCDF")
+    command.add_argument(
+        "--seeds",
+        metavar="LIST",
+        help="in place of --seed: several seeds, such as 0-19,25, trained one after the other in one process",
+    )
+    command.add_argument(
+        "--output",
+        required=True,
+        nargs="+",
+        type=outputs.file_name,
+        metavar="FILE",
+        help="the NetCDF file to write; with --seeds one for each, or one name that contains {seed}",
+    )
+    add_force(command)
     command.add_argument(
         "--checkpoint",
         type=outputs.file_name,
         metavar="FILE",
-        help="where an interrupted run is kept (default: OUTPUT.checkpoint)",
+        help="where an interrupted run is kept (default: OUTPUT.checkpoint); with --seeds a name with {seed}",
     )
     command.add_argument(
         "--checkpoint-seconds",
@@ -36,21 +59,47 @@ def declare(commands) -> None:
 
 
 def _train(options) -> int:
+    from cbo_pipeline.cli.commands.several import train_all
+    from cbo_pipeline.config.names import seeds_of
+
+    if options.seeds is None:
+        if len(options.output) > 1:
+            words = f"--output {options.output[1]}: one run is one file; --seeds names several runs"
+            raise ConfigError(words, code="twice", key="--output")
+        return train_one(chosen_run(options), options.output[0], options.checkpoint, options)
+    if options.seed is not None:
+        raise ConfigError("--seed: --seeds names them all; give one or the other", code="conflict", key="--seed")
+    return train_all(chosen_run(options), seeds_of(options.seeds), options)
+
+
+def train_one(run, output: Path, kept: Path | None, options, whole: Path | None = None) -> int:
+    """Train one run and write its file; 0, or 128 and the number of the signal that stopped it.
+
+    ``kept`` is its checkpoint. A whole run that a job of several left behind is taken as it is. Given ``whole``, the
+    run is written there first, and stays there.
+    """
     from cbo_pipeline import files
     from cbo_pipeline.cli import progress
     from cbo_pipeline.config import memory
-    from cbo_pipeline.results import code, netcdf, runs
+    from cbo_pipeline.results import code, netcdf, runs, whole_runs
     from cbo_pipeline.training import checkpoint
 
-    run = chosen_run(options)
     memory.check(run, run.name.place)
-    kept = options.checkpoint or options.output.with_name(f"{options.output.name}.checkpoint")
-    checkpoint.refuse_output(kept, options.output)
+    kept = kept or output.with_name(f"{output.name}.checkpoint")
+    checkpoint.refuse_output(kept, output)
     files.refuse_irregular(kept)
-    check_output(options, "run", options.config)
-    outputs.tell_what_is_replaced(options.output, run.json)
+    outputs.check([outputs.Output("--output", output, "run")], options.config, options.force)
+    outputs.tell_what_is_replaced(output, run.json)
     # Now: a source that is edited later is not what runs here.
     digest, fingerprint = code.run_digest(run.method, run.problem), code.fingerprint(run.method, run.problem)
+    left = whole_runs.beside(kept)
+    if whole_runs.fits(left, run, digest):
+        whole_runs.put(left, output)
+        streams.say(f"{run.name}: was trained before, by a job that did not end; written to {output}")
+        if whole is None:
+            whole_runs.remove(left, run)
+        checkpoint.remove(run, kept)
+        return 0
     training, remark = checkpoint.resume_or_start(run, kept, fingerprint)
     if remark:
         streams.say(remark)
@@ -64,11 +113,13 @@ def _train(options) -> int:
                 then = "starts again" if keeper.failed else f"continues from {kept}"
                 streams.say(f"\nstopped by {keeper.signal.name}; the same command {then}")
                 return 128 + keeper.signal
-    netcdf.write(runs.dataset(run, training.history, digest), options.output)
+    netcdf.write(runs.dataset(run, training.history, digest), whole or output)
+    if whole is not None:
+        whole_runs.put(whole, output)
     checkpoint.remove(run, kept)
-    streams.say(_result(run, training.history, options.output))
+    streams.say(_result(run, training.history, output))
     if sys.stderr.isatty():
-        streams.say(f"To look at it: cbo-pipeline show {shlex.quote(str(options.output))}")
+        streams.say(f"To look at it: cbo-pipeline show {shlex.quote(str(output))}")
     return 0
 
 
