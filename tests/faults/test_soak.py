@@ -27,13 +27,17 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(("name", "runs", "faults"), [("slurm", 100, 20), ("machine", 36, 20)])
-def test_runs_under_fire_end_as_a_quiet_run_does(folder, name, runs, faults, record_property):
+@pytest.mark.parametrize(
+    ("name", "runs", "runs_per_job", "faults"),
+    [("slurm", 100, 6, 20), ("machine", 36, 1, 20)],
+    ids=["slurm", "machine"],
+)
+def test_runs_under_fire_end_as_a_quiet_run_does(folder, name, runs, runs_per_job, faults, record_property):
     """A new monkey each time; what it did can be done again by its seed (python -m soak --seed)."""
     here = folder / name
     here.mkdir()
     seed = random.randrange(10**6)
-    work = workload.make(here, runs)
+    work = workload.make(here, runs, runs_per_job)
     quiet = campaign.quiet_run(work, here / "quiet")
     assert len(quiet.files) == len(work.targets)
     place = Slurm(here / "cluster") if name == "slurm" else Machine()

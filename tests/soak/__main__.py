@@ -18,7 +18,7 @@ def main() -> int:
     parser.add_argument("--faults", type=int, default=200, help="on Slurm (default 200)")
     parser.add_argument("--local-runs", type=int, default=200, help="on one machine (default 200)")
     parser.add_argument("--local-faults", type=int, default=60, help="on one machine (default 60)")
-    parser.add_argument("--runs-per-job", type=int, default=1, help="runs that share a process (default 1)")
+    parser.add_argument("--runs-per-job", type=int, default=10, help="on Slurm, runs that share a job (default 10)")
     parser.add_argument("--seed", type=int, help="of the monkey (default: drawn, and told)")
     parser.add_argument("--nodes", type=int, default=2, help="nodes of the throwaway Slurm (default 2)")
     parser.add_argument("--folder", type=Path, help="where to work (default: a temporary folder)")
@@ -40,7 +40,7 @@ def main() -> int:
         here.mkdir(parents=True)
         slurm = name == "slurm"
         wanted, faults = (options.runs, options.faults) if slurm else (options.local_runs, options.local_faults)
-        work = workload.make(here, wanted, options.runs_per_job)
+        work = workload.make(here, wanted, options.runs_per_job if slurm else 1)
         quiet = campaign.quiet_run(work, here / "quiet")
         print(f"{name}: {work.runs} runs, quiet: {quiet.core_seconds:.0f} core seconds", flush=True)
         place = Slurm(here / "cluster", options.nodes) if slurm else Machine()

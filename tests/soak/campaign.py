@@ -109,7 +109,7 @@ class Fleet:
                 self.success = max(self.success, self.when[driver])
         if len(self.drivers) < self.place.drivers and time.monotonic() >= self.next_start:
             self._start()
-            self.next_start = time.monotonic() + (self.rng.uniform(0, 10) if self.place.drivers > 1 else 0.5)
+            self.next_start = time.monotonic() + (self.rng.uniform(1, 15) if self.place.drivers > 1 else 0.5)
 
     def succeeded_after(self, moment: float) -> bool:
         """Whether a driver that was started after this moment has made everything."""
