@@ -8,6 +8,7 @@
 #   make report    Snakemake's report of the demo (make report OF=paper: of the paper)
 #   make verify    do the results in results/ still fit the code and the config?
 #   make publish   docs/reproduction, and the part of README.md on it, from results/
+#   make article   docs/article, the short article on the published results (as PDF where Chromium is installed)
 #   make setup     the environment in .venv, which all others make too
 #   make quick     the unit tests, in a minute
 #   make test      lint and all tests
@@ -19,7 +20,7 @@ VENV ?= .venv
 BIN := $(CURDIR)/$(VENV)/bin
 CORES ?= all
 
-.PHONY: setup figures demo paper certain readings horizon report verify publish quick test lint faults soak bench rulegraph clean help
+.PHONY: setup figures demo paper certain readings horizon report verify publish article quick test lint faults soak bench rulegraph clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -116,6 +117,13 @@ bench:
 
 publish: $(VENV)/.workflow
 	"$(BIN)/cbo-pipeline" publish --output docs/reproduction --readme README.md
+
+PRINTER := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+
+article: $(VENV)/.workflow
+	mkdir -p docs/article
+	"$(BIN)/cbo-pipeline" article --results docs/reproduction --output docs/article/article.html \
+	    --markdown docs/article/article.md $(if $(PRINTER),--pdf docs/article/article.pdf)
 
 # The picture of the rules in README.md.
 rulegraph: $(VENV)/.workflow

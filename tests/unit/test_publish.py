@@ -49,6 +49,14 @@ def test_figures_verdicts_and_summaries_are_there(project):
         assert (output / name).read_bytes() == (project / "results" / name).read_bytes()
 
 
+def test_the_crate_describes_every_file_that_was_published(project):
+    output = project / "docs" / "reproduction"
+    graph = json.loads((output / "ro-crate-metadata.json").read_text(encoding="utf-8"))["@graph"]
+    described = {entity["@id"] for entity in graph if "File" in entity["@type"]}
+    published = set((output / publish.MANIFEST).read_text().split())
+    assert described == published - {"ro-crate-metadata.json"}
+
+
 def test_the_page_tells_machine_versions_commit_and_the_cost_of_every_stage(project):
     page = (project / "docs" / "reproduction" / "README.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE))
