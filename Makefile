@@ -24,7 +24,7 @@ CORES ?= all
 .DEFAULT_GOAL := help
 
 help:
-	@sed -n '2,16s/^# *//p' Makefile
+	@sed -n '2,17s/^# *//p' Makefile
 
 # One stamp for each set of packages: set-up runs again only when what is to be installed changes, or when the folder was
 # moved, since the programs of an environment name the folder in which it was made.
