@@ -6,9 +6,9 @@ together would both find none. So drivers pass a gate, one by one: each holds it
 
 A Snakemake that was killed leaves its lock behind, and jobs on a cluster. It does not note whose lock it is (as of
 9.27), and leaves ``--unlock`` to the user (https://github.com/snakemake/snakemake/issues/2919).
-``tests/workflow/test_driver.py`` tells when it no longer does. Every driver therefore notes its host and process beside
-the lock. If all drivers that were noted are dead, their jobs are cancelled, and the lock is removed
-by ``snakemake --unlock``; the lock of one that lives, or of another host, is left to Snakemake and the user. Where no
+``tests/workflow/test_driver.py`` tells when it no longer does. Every driver therefore notes its host and process
+beside the lock. If all drivers that were noted are dead, their jobs are cancelled, and the lock is removed by
+``snakemake --unlock``; the lock of one that lives, or of another host, is left to Snakemake and the user. Where no
 note can be written, Snakemake works without.
 """
 
