@@ -21,7 +21,8 @@ JOBS = {"SIGKILL to a job's process": 5, "SIGTERM to a job's process": 4, "stop 
 CLUSTER = {"scancel of a job": 4, "kill -9 and restart of a node's daemon": 2}
 DRIVER = {ENDS[signal.SIGKILL]: 1, ENDS[signal.SIGTERM]: 1}
 DISK = {"the disk is full for a moment": 2, "the results are read-only for a moment": 2}
-FILES = {"a bit flips in a finished file": 3}
+FLIP = "a bit flips in a finished file"
+FILES = {FLIP: 3}
 
 
 def schedule(seed: int, faults: int, runs: int, on_cluster: bool) -> list[tuple[int, str]]:
@@ -45,6 +46,7 @@ class Monkey:
     cluster: object | None = None
     done: Counter = field(default_factory=Counter)
     last: float = 0.0  # when the last fault ended
+    since: float = 0.0  # since when the next fault is due
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed + 1)
@@ -56,15 +58,24 @@ class Monkey:
         return not self.waiting
 
     def visit(self, finished: int) -> None:
-        """Do the next fault, if so many runs are finished that it is due."""
-        if self.waiting and self.waiting[0][0] <= finished:
-            _, what = self.waiting.pop(0)
-            self.do(what)
-            self.last = time.monotonic()
+        """Try the next fault, if so many runs are finished that it is due.
 
-    def do(self, what: str) -> None:
-        """Do a fault; where nobody can be hit any more, flip a bit instead, which makes new work."""
-        acts = {
+        Where nobody can be hit for long, a bit is flipped instead, which makes new work.
+        """
+        if not self.waiting or self.waiting[0][0] > finished:
+            return
+        what, self.since = self.waiting[0][1], self.since or time.monotonic()
+        done = what if self._acts()[what]() else ""
+        if not done and time.monotonic() - self.since > VICTIM_SECONDS and self._flip():
+            done = FLIP
+        if done:
+            self.done[done] += 1
+            self.waiting.pop(0)
+            self.last, self.since = time.monotonic(), 0.0
+
+    def _acts(self) -> dict[str, Callable[[], bool]]:
+        """What is done for each kind of fault; it tells whether it could be done."""
+        return {
             "SIGKILL to a job's process": lambda: self._hit(signal.SIGKILL),
             "SIGTERM to a job's process": lambda: self._hit(signal.SIGTERM),
             "stop and continue of a process": self._stop_and_continue,
@@ -74,14 +85,8 @@ class Monkey:
             ENDS[signal.SIGTERM]: lambda: self._end_driver(signal.SIGTERM),
             "the disk is full for a moment": self._fill,
             "the results are read-only for a moment": self._protect,
-            "a bit flips in a finished file": self._flip,
+            FLIP: self._flip,
         }
-        until = time.monotonic() + VICTIM_SECONDS
-        while not acts[what]():
-            if time.monotonic() > until:
-                what = "a bit flips in a finished file"
-            time.sleep(0.05)
-        self.done[what] += 1
 
     def _victims(self) -> list[Process]:
         return [process for process in working_in(self.folder) if process.stage]
