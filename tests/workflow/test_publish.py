@@ -174,7 +174,7 @@ def test_results_of_several_versions_are_refused_by_name(project, tmp_path):
     data = netcdf.read(path)
     data.attrs["versions"] = json.dumps({**json.loads(data.attrs["versions"]), "numpy": "1.0"})
     netcdf.write(data, path)
-    with pytest.raises(FileRefused, match=r"1 of 3 files .* rest: summary/sine/cbo_M5_N8\.nc; make"):
+    with pytest.raises(FileRefused, match=r"1 of 4 files .* rest: summary/sine/cbo_M5_N8\.nc; make"):
         publish.publish(results, tmp_path / "out")
 
 
