@@ -2,7 +2,7 @@
 #   make figures   all figures, verdicts and the page from the published results, without training: published/index.html
 #   make demo      the whole reproduction, small, in minutes: demo/results/index.html
 #   make paper     the whole reproduction at the paper's scale: results/index.html
-#   make certain   ... with many seeds, on which the published verdicts rest
+#   make certain   ... with many seeds, on which the published verdicts are based
 #   make readings  ... with the other readings of the paper
 #   make horizon   ... with MNIST over thousands of epochs (some ten core hours)
 #   make report    Snakemake's report of the demo (make report OF=paper: of the paper)
@@ -94,9 +94,9 @@ lint: $(VENV)/.dev
 	"$(BIN)/snakemake" --lint
 	"$(BIN)/lint-imports"
 
-# The loop of a developer: one process, no network, no Snakemake.
+# The loop of a developer: no network, no Snakemake, no processes but pytest's own. Plain `pytest` does the same in one.
 quick: $(VENV)/.dev
-	"$(BIN)/python" -m pytest
+	"$(BIN)/python" -m pytest -n 2 --dist loadfile
 
 test: lint
 	"$(BIN)/python" -m pytest -n auto --dist loadfile src/cbo_pipeline tests

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]  # of the checkout, where there is one
 
 @dataclass(frozen=True)
 class Made:
-    """What a folder of results tells of its making; None is unknown."""
+    """What a folder of results says about how it was made; None is unknown."""
 
     commit: str
     machine: str
@@ -52,7 +52,7 @@ def write(made: Made, folder: Path) -> None:
 
 
 def gather(folder: Path, summaries: Mapping[str, xr.Dataset]) -> Made:
-    """What this checkout, this machine and the benchmarks of the jobs tell."""
+    """What this checkout, this machine and the benchmarks of the jobs say."""
     jobs = job_times.read(folder / "benchmarks")
     has_run = {name: np.isfinite(data["risk"].isel(epoch=0)) for name, data in summaries.items()}
     return Made(

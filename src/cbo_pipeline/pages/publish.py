@@ -21,7 +21,7 @@ from cbo_pipeline.pages import claims as pages
 from cbo_pipeline.pages import crate, index, provenance
 from cbo_pipeline.pages.drawn import figures_in, number
 from cbo_pipeline.results import job_times as stages
-from cbo_pipeline.results import netcdf
+from cbo_pipeline.results import netcdf, verify
 from cbo_pipeline.results import summaries as summary_files
 
 BEGIN, END = "<!-- made by `make publish`: begin -->", "<!-- made by `make publish`: end -->"
@@ -38,7 +38,7 @@ DIGITS = 20  # binary ones of what is rounded: six decimal ones
 def publish(results: Path, output: Path, readme: Path | None = None) -> list[Path]:
     """Fill the folder ``output`` from the folder ``results``, and the part of ``readme`` between BEGIN and END.
 
-    What the folder held before is replaced.
+    What the folder held before is replaced. Results that were not made by one code are refused.
     """
     crate.require_package()
     for name in VERDICTS:
@@ -51,6 +51,7 @@ def publish(results: Path, output: Path, readme: Path | None = None) -> list[Pat
         words = f"{results}: holds no {'summary' if jobs else 'benchmarks'}; make everything first (make paper)"
         raise FileRefused(words, code="missing", file=str(results))
     claims = read_verdicts(results / "claims.json")
+    verify.refuse_mixture(results, verify.verify(results, load_config()))
     drawn = sorted(figures_in(results / "figures", readings=False), key=_order)
     before = _part_of(readme) if readme else None
     _clear(output)

@@ -3,16 +3,17 @@
 Core hours are processor time: on a busy machine a job waits, and that costs nothing. Snakemake looks at a job every
 second at first, then every half minute: what a job did since the last look is missing. A file is written when its
 job ends; the wall time of a stage is the time in which at least one of its jobs was running, so that a night
-between two parts of an interrupted workflow does not count. Of a run that was killed and went on, the last part is
+between two parts of an interrupted workflow does not count. Of a run that was killed and resumed, the last part is
 known.
 """
 
 import csv
+import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-# Stages beside training, by what their files are called below results/benchmarks.
+# Stages other than training, by what their files are called below results/benchmarks.
 STAGES = {
     "data": "get MNIST",
     "cost": "measure costs",
@@ -60,6 +61,16 @@ def read(folder: Path) -> list[Job]:
         seconds = float(row["s"])
         jobs.append(Job(parts, path.stat().st_mtime, seconds, processor or seconds, memory))
     return jobs
+
+
+def typical_seconds(jobs: Iterable[Job]) -> dict[str, float]:
+    """By curve, such as sine/cbo_M100_N200: the median over its runs of the seconds that one took."""
+    found: dict[str, list[float]] = {}
+    for job in jobs:
+        sizes, seed, _ = job.parts[-1].partition("_seed")
+        if len(job.parts) == 3 and seed and job.parts[0] not in STAGES:
+            found.setdefault(f"{job.parts[0]}/{job.parts[1]}_{sizes}", []).append(job.seconds)
+    return {curve: statistics.median(seconds) for curve, seconds in found.items()}
 
 
 def wall_seconds(jobs: Iterable[Job]) -> float:

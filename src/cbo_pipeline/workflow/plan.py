@@ -83,7 +83,7 @@ class Plan:
         return resolve(self.config, curve_of(wildcards).run(int(wildcards.seed)))
 
     def curve_run(self, curve: Curve) -> Run:
-        """The first run of a curve, which stands for all of them but for the seed."""
+        """The first run of a curve, which stands for all of them except for the seed."""
         return self._first_runs(curve)
 
     @functools.cache  # noqa: B019 one plan lives as long as the process
@@ -171,7 +171,8 @@ class Plan:
         return getattr(curve, other) == max(getattr(c, other) for c in same)
 
     def shown_curves(self, figure: Figure) -> list[Curve]:
-        return [curve for curve in self.curves if any(self.shows(need, curve) for need in figure.needs)]
+        needs = (*figure.needs, *figure.also)
+        return [curve for curve in self.curves if any(self.shows(need, curve) for need in needs)]
 
     def can_draw(self, figure: Figure) -> bool:
         """A config without an experiment or a variant that a figure shows does not make that figure."""
@@ -204,7 +205,7 @@ class Plan:
         return [summary_file(experiment) for experiment in self.experiments]
 
     def everything(self) -> list[str]:
-        """All that is promised: what was deleted is made again, be it a run."""
+        """All that is promised: what was deleted is made again, even a run."""
         drawn = [path for label in self.figures for path in figure_files(label)]
         drawn += ["results/figures/gathering.gif"] if "gathering" in self.experiments else []
         trained = [run_file(name) for name in self.runs]

@@ -43,7 +43,7 @@ def declare(commands) -> None:
     command.add_argument(
         "--output", required=True, type=Path, help="folder to fill; what was published there before is replaced"
     )
-    command.add_argument("--readme", type=Path, metavar="FILE", help="page whose part on the results is made anew")
+    command.add_argument("--readme", type=Path, metavar="FILE", help="page whose part on the results is rewritten")
 
 
 def _add_results(command) -> None:

@@ -35,7 +35,7 @@ MEANINGS = {
     "does not hold": "the number is on the wrong side of its line, with its whole interval",
     "not tested at this scale": "the results are smaller than the paper's, or missing",
 }
-# One shape per verdict, so that no verdict is told by its colour alone.
+# One shape per verdict, so that no verdict is shown by its colour alone.
 SHAPES = {
     "holds": '<circle cx="8" cy="8" r="7" fill="currentColor"/>'
     '<path d="M4.6 8.3l2.4 2.5 4.5-5" fill="none" stroke="var(--paper)" stroke-width="1.7"/>',
@@ -194,7 +194,7 @@ def _list(rows: Mapping[str, str]) -> str:
 
 
 def mark(verdict: str) -> str:
-    """The shape of a verdict; its name stands beside it, so that readers of screens need not hear of it."""
+    """The shape of a verdict; its name stands beside it, so screen readers can skip it."""
     return f'<svg class="mark" viewBox="0 0 16 16" aria-hidden="true"><use href="#m-{CLASSES[verdict]}"/></svg>'
 
 
