@@ -11,6 +11,7 @@ from typing import Any
 
 from cbo_pipeline import figures
 from cbo_pipeline.config import Curve, Run, RunName, memory, resolve, runs
+from cbo_pipeline.config.file_keys import file_keys
 from cbo_pipeline.config.names import short_list
 from cbo_pipeline.figures import Figure, Need
 from cbo_pipeline.results import code, ledger
@@ -121,7 +122,8 @@ class Plan:
     def data_of(self, wildcards) -> list[str]:
         """The files of data that a run reads."""
         run = self.curve_run(curve_of(wildcards))
-        return [MNIST_FILE] if run.problem == "mnist" else []
+        named = [run.settings[key] for key in file_keys(run.settings)]
+        return [MNIST_FILE, *named] if run.problem == "mnist" else named
 
     # --- Experiments --------------------------------------------------------------------------------------------
 
