@@ -64,7 +64,6 @@ PLANNED = (
     "make article",
     "make rulegraph",
     "snakemake --cores 8 --configfile workflow/demo.yaml --directory demo fig2",
-    "snakemake --cores 8 --touch",
     "snakemake --cores 64",
     SLURM,
     f"{SLURM} --configfile workflow/gpu.yaml --directory gpu comparison_cbo_adam",
@@ -102,7 +101,13 @@ NAMED = {
     "cbo-pipeline verify results",
     "cbo-pipeline adopt",
 }
-NAMED |= {"cbo-pipeline plot", "cbo-pipeline train", "cbo-pipeline train --settings", "cbo-pipeline show FILE"}
+NAMED |= {
+    "cbo-pipeline plot",
+    "cbo-pipeline readings",
+    "cbo-pipeline train",
+    "cbo-pipeline train --settings",
+    "cbo-pipeline show FILE",
+}
 
 
 def commands(page: Path) -> list[str]:
