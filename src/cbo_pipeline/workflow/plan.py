@@ -83,6 +83,10 @@ class Plan:
         """The run of these wildcards with all its settings."""
         return resolve(self.config, curve_of(wildcards).run(int(wildcards.seed)))
 
+    def run_of_name(self, name: RunName) -> Run:
+        """The same by its name."""
+        return self.curve_run(name.curve).with_seed(name.seed)
+
     def curve_run(self, curve: Curve) -> Run:
         """The first run of a curve, which stands for all of them except for the seed."""
         return self._first_runs(curve)
