@@ -15,6 +15,7 @@ import pytest
 from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.results import netcdf, runs
 from cbo_pipeline.training.loop import train
+from checkout import checkout_in
 from tiny import OVERLAY, ROOT, SUMMARY, digests, environment, finish, snakemake_command, start, wait_until
 
 pytestmark = pytest.mark.workflow
@@ -83,18 +84,6 @@ def through_the_profile(*targets: str, overlay: str = "", root: Path = ROOT) -> 
     if overlay:
         command.insert(command.index("--configfile") + 2, overlay)
     return [*command, *HERE, "--default-resources", "slurm_partition=main", "mem_mb=500", "runtime=10"]
-
-
-def checkout_in(folder: Path) -> Path:
-    """A copy of the workflow and the package."""
-    root = folder / "check out"
-    for name in ("Snakefile", "config.yaml", "src", "workflow", "envs", "tests"):
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            root.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, root / name)
-    return root
 
 
 def test_slurm_makes_the_same_bytes_as_this_machine(cluster, reference, tmp_path, record_property):
