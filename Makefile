@@ -2,12 +2,13 @@
 #   make figures   all figures, verdicts and the page from the published results, without training: published/index.html
 #   make demo      the whole reproduction, small, in minutes: demo/results/index.html
 #   make paper     the whole reproduction at the paper's scale: results/index.html
-#   make certain   ... with many seeds, on which the published verdicts rest
+#   make certain   ... with many seeds, on which the published verdicts are based
 #   make readings  ... with the other readings of the paper
 #   make horizon   ... with MNIST over thousands of epochs (some ten core hours)
 #   make report    Snakemake's report of the demo (make report OF=paper: of the paper)
 #   make verify    do the results in results/ still fit the code and the config?
 #   make publish   docs/reproduction, and the part of README.md on it, from results/
+#   make article   docs/article, the short article on the published results (as PDF where Chromium is installed)
 #   make setup     the environment in .venv, which all others make too
 #   make quick     the unit tests, in a minute
 #   make test      lint and all tests
@@ -18,11 +19,11 @@ VENV ?= .venv
 BIN := $(CURDIR)/$(VENV)/bin
 CORES ?= all
 
-.PHONY: setup figures demo paper certain readings horizon report verify publish quick test lint faults bench rulegraph clean help
+.PHONY: setup figures demo paper certain readings horizon report verify publish article quick test lint faults bench rulegraph clean help
 .DEFAULT_GOAL := help
 
 help:
-	@sed -n '2,15s/^# *//p' Makefile
+	@sed -n '2,16s/^# *//p' Makefile
 
 # One stamp for each set of packages: set-up runs again only when what is to be installed changes, or when the folder was
 # moved, since the programs of an environment name the folder in which it was made.
@@ -93,9 +94,9 @@ lint: $(VENV)/.dev
 	"$(BIN)/snakemake" --lint
 	"$(BIN)/lint-imports"
 
-# The loop of a developer: one process, no network, no Snakemake.
+# The loop of a developer: no network, no Snakemake, no processes but pytest's own. Plain `pytest` does the same in one.
 quick: $(VENV)/.dev
-	"$(BIN)/python" -m pytest
+	"$(BIN)/python" -m pytest -n 2 --dist loadfile
 
 test: lint
 	"$(BIN)/python" -m pytest -n auto --dist loadfile src/cbo_pipeline tests
@@ -111,6 +112,13 @@ bench:
 
 publish: $(VENV)/.workflow
 	"$(BIN)/cbo-pipeline" publish --output docs/reproduction --readme README.md
+
+PRINTER := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+
+article: $(VENV)/.workflow
+	mkdir -p docs/article
+	"$(BIN)/cbo-pipeline" article --results docs/reproduction --output docs/article/article.html \
+	    --markdown docs/article/article.md $(if $(PRINTER),--pdf docs/article/article.pdf)
 
 # The picture of the rules in README.md.
 rulegraph: $(VENV)/.workflow

@@ -147,7 +147,7 @@ def square() -> None:
     }
     rates = {
         "matching: assignments (lapx)": f"{1e3 * each['assignment'] / len(x):.2f} ms per problem of 200 atoms",
-        "matching: costs": f"{1e9 * each['costs'] / (len(x) * x.shape[1] ** 2):.2f} ns a cost",
+        "matching: costs": f"{1e9 * each['costs'] / (len(x) * x.shape[1] ** 2):.2f} ns per cost",
     }
     share(f"square, ot_cbo after {TRAINED} iterations (N 200, M 200)", times, work, between, rates)
 

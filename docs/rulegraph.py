@@ -18,7 +18,7 @@ from cbo_pipeline.figures import FIGURES
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "images" / "rulegraph.svg"
-DRAWING = "one rule a figure"
+DRAWING = "one rule per figure"
 WIDTH, COLUMN, ROW, MARGIN, LETTERS = 160, 200, 96, 10, 24
 
 Edges = set[tuple[str, str]]

@@ -258,7 +258,7 @@ IN_WORDS = {
     "experiments: {sine: null}": "experiments: empty; at least one entry is needed",
     top("datadir: data"): "datadir: unknown key; did you mean data_dir?",
     top("1: 2"): "the config: the key 1 is a number, not text; write it in quotes",
-    "experiments: {Sine: {methods: {cbo: {}}}}": "experiments: 'Sine' is not a valid name (small letters, digits"
+    "experiments: {Sine: {methods: {cbo: {}}}}": "experiments: 'Sine' is not a valid name (lower-case letters, digits"
     " and _, a letter first, at most 100)",
     "experiments: {sinus: null}": "experiments.sinus: there is nothing of this name to leave out; did you mean sine?",
     sine("methods: {cbos: {N: 3}}"): f"{E}.methods.cbos: unknown method 'cbos'; did you mean cbo?",
@@ -280,7 +280,7 @@ IN_WORDS = {
     sine("gamma: 0.7"): f"{E}.gamma: neither the problem nor a method of sine takes it",
     cbo("beta1: 0.9"): f"{C}.beta1: cbo on sine takes no such key",
     cbo("alpha_max: 1.0"): f"{C}.alpha_max: 1 is below alpha, 100000",
-    cbo("grid: [{M: 5, N: 8}], M: 5"): f"{C}.M: stands beside a grid, which gives M and N",
+    cbo("grid: [{M: 5, N: 8}], M: 5"): f"{C}.M: given together with a grid, which sets M and N",
     cbo("from: cbo"): f"{C}.from: the variants start from each other (sine/cbo -> sine/cbo)",
     cbo(f"N: 1{'0' * 400}"): f"{C}.N: a number of more than 30 digits is too large",
     cbo("N: 1000000000000"): f"{C}.N: a run needs about 180 TB of memory, but only about 2.5 GB is available (where"

@@ -48,7 +48,7 @@ def test_a_run_that_goes_on_ends_with_the_same_bytes(tmp_path, method, iteration
     run = run_of(method)
     save(stopped_after(run, iterations), tmp_path / "kept.npz", HERE)
     training, remark = resume_or_start(run, tmp_path / "kept.npz", HERE)
-    assert "going on" in remark
+    assert "continuing from" in remark
     assert training.iteration == iterations
     whole = outcome(Training.start(run), tmp_path / "whole.nc")
     assert outcome(training, tmp_path / "continued.nc") == whole

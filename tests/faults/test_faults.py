@@ -104,7 +104,7 @@ def test_a_signal_writes_a_checkpoint_and_ends_within_seconds(long_run, tmp_path
     assert kept.exists()
     assert not output.exists()
     again = finish(command, tmp_path)
-    assert "going on from" in again.stderr
+    assert "continuing from" in again.stderr
     assert output.read_bytes() == whole
     assert not kept.exists()
     record_property("fault", [f"{name} to a training process (preemption, Ctrl-C)", 1, 1, True])
@@ -166,7 +166,7 @@ def test_a_full_disk_is_named_and_leaves_no_half_file(small_disk, filled, record
     done = finish(train_command(run, small_disk / "run.nc", "--checkpoint-seconds", "0"), small_disk)
     assert done.returncode == 2
     assert clean_error(done.stderr) == f"{small_disk}/run.nc: No space left on device"
-    assert "training goes on without" in done.stderr  # the checkpoints did not fit either
+    assert "training continues without" in done.stderr  # the checkpoints did not fit either
     assert [path.name for path in small_disk.iterdir()] == ["other"]
     record_property("fault", ["the disk fills up", 1, 1, None])
 

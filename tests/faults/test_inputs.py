@@ -21,6 +21,7 @@ from tiny import run_of
 
 READERS = {
     "show": ["show", "FILE"],
+    "plot": ["plot", "FILE", "--output", "new.png"],
     "summarise": ["summarise", "FILE", "--output", "new.nc"],
     "join": ["join", "FILE", "--output", "new.nc"],
     "figure": ["figure", "sine_overview", "FILE", "--output", "new.png"],
@@ -117,7 +118,7 @@ SPOILED = {
 @pytest.mark.parametrize(("spoil", "code"), SPOILED.values(), ids=SPOILED)
 def test_a_spoiled_netcdf_file_is_refused_by_every_reader(good, capsys, spoil, code, record_property):
     for name, command in READERS.items():
-        file = "run.nc" if name in ("show", "summarise") else "summary.nc"
+        file = "run.nc" if name in ("show", "plot", "summarise") else "summary.nc"
         shutil.copy(good / file, good / "spoiled.nc")
         spoil(good / "spoiled.nc")
         error = refusal(capsys, ["spoiled.nc" if word == "FILE" else word for word in command], good)

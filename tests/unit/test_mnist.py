@@ -1,7 +1,5 @@
-"""The problem `mnist` on real images: risks, gradients and accuracy against PyTorch's own, and whole runs."""
+"""The problem `mnist` on drawn digits: risks, gradients and accuracy against PyTorch's own, and whole runs."""
 
-import subprocess
-import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -178,7 +176,7 @@ def test_probabilities_of_test_images():
     problem = made(pixels="standardised")
     networks = problem.initial("pytorch", 1.0, 2, np.random.default_rng(5))
     images, labels = problem.test_images(7)
-    assert labels.tolist() == [7, 2, 1, 0, 4, 1, 4]
+    assert labels.tolist() == _mnist_arrays.read().test_labels[:7].tolist()
     found = problem.probabilities(networks, 7)
     for n in range(2):
         *_, logits = by_torch(problem, networks, n, (images / 255 - 0.1307) / 0.3081, labels.astype(int), False)
@@ -188,10 +186,9 @@ def test_probabilities_of_test_images():
 def test_the_images_are_the_first_of_the_training_set():
     arrays = _mnist_arrays.read()
     problem, standardised = made(images=1000), made(images=1000, pixels="standardised")
-    assert problem.training.targets[:5].tolist() == [5, 0, 4, 1, 9]
+    assert problem.training.targets.tolist() == arrays.training_labels[:1000].tolist()
     x = dense(problem.everything().table)
     np.testing.assert_array_equal(x, arrays.training_images[:1000].astype(np.float32) / np.float32(255))
-    assert (x[0] > 0).sum() == 166  # the famous five has that many pixels that are not blank
     np.testing.assert_allclose(dense(standardised.everything().table) * 0.3081 + 0.1307, x, rtol=0, atol=1e-6)
 
 
@@ -204,20 +201,6 @@ def test_a_random_subset_is_fixed_by_the_data_seed():
     assert labels(1) == labels(1) == labels(7, data_seed=1)
     assert labels(1) != labels(2)
     assert labels(1) != made(images=500).training.targets.tolist()
-
-
-def test_a_run_on_the_cpu_imports_neither_torch_nor_torchvision():
-    program = """
-import sys
-from cbo_pipeline.config import RunName, load_config, resolve
-from cbo_pipeline.training.loop import train
-small = {"images": 100, "batch_size": 50, "epochs": 1}
-for method, N in (("cbo", 9), ("hybrid", 9), ("adam", 1)):
-    train(resolve(load_config(), RunName("mnist", method, 5, N, 0), small))
-print(*(name for name in ("torch", "torchvision") if name in sys.modules))
-"""
-    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    assert done.stdout.strip() == ""
 
 
 def test_a_device_that_is_not_there_is_refused(monkeypatch):
@@ -271,25 +254,10 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(method, N, tmp_path):
     wanted = train(run(method, N))
     checkpoint.save(Training.start(run(method, N)).advance(4), tmp_path / "checkpoint", "code")
     resumed, remark = checkpoint.resume_or_start(run(method, N), tmp_path / "checkpoint", "code")
-    assert "going on" in remark
+    assert "continuing from" in remark
     history = resumed.finish()
     assert history.records.keys() == wanted.records.keys()
     for name, values in wanted.records.items():
         np.testing.assert_array_equal(history.records[name], values)
     for name, values in wanted.snapshots.items():
         np.testing.assert_array_equal(history.snapshots[name], values)
-
-
-def test_adam_learns_to_read():
-    """Real images: after a few epochs most digits that were never seen are read correctly (chance: a tenth)."""
-    history = train(run("adam", 1, images=2000, epochs=8, dt=0.01))
-    assert history.records["accuracy"][-1] > 0.8
-    assert history.records["risk"][-1] < 0.5 < 2 < history.records["risk"][0]
-    assert history.snapshots["w"].shape[1:] == (1, 20, 784)
-
-
-@pytest.mark.parametrize(("method", "share"), [("cbo", 0.97), ("hybrid", 0.8)])
-def test_ensembles_descend(method, share):
-    history = train(run(method, 100, epochs=12))
-    assert history.records["risk"][-1] < share * history.records["risk"][0]
-    assert np.isfinite(history.records["accuracy"]).all()

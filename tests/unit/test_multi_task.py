@@ -302,7 +302,7 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(tmp_path, method):
     expected, training = train(run), Training.start(run)
     checkpoint.save(training.advance(7), tmp_path / "kept.npz", "code")
     resumed, remark = checkpoint.resume_or_start(run, tmp_path / "kept.npz", "code")
-    assert "going on" in remark
+    assert "continuing from" in remark
     found = resumed.finish()
     for kind in ("records", "snapshots"):
         for name, values in getattr(expected, kind).items():

@@ -99,6 +99,24 @@ def test_curves_of_another_config_are_no_misfit(folder):
     assert sum(row.settings == verify.NOT_IN_CONFIG for row in rows) == 4
 
 
+def test_runs_of_other_readings_have_settings_of_their_own(folder, monkeypatch):
+    config, name = small_config(), RunName("sine", "adam", 5, 1, 0)
+    run = resolve(config, name, {"dt": 0.2})
+    path = folder / "readings" / "large_steps" / "runs" / f"{name}.nc"
+    netcdf.write(runs.dataset(run, train(run)), path)
+    (row,) = [row for row in verify.verify(folder, config) if row.path == str(path)]
+    assert row.settings == verify.NOT_IN_CONFIG
+    (row,) = [r for r in verify.verify(folder, config, {"large_steps": {name: run.json}}) if r.path == str(path)]
+    assert (row.code, row.settings, row.versions) == ("fits", "fits", "fits")
+    other = {"large_steps": {name: resolve(config, name).json}}
+    (row,) = [r for r in verify.verify(folder, config, other) if r.path == str(path)]
+    assert row.settings == "other dt"
+    other_code(monkeypatch, "adam")
+    adopted = {outcome.curve for outcome in adopt.adopt(folder) if outcome.adopted}
+    assert adopted == {"sine/adam_M5_N1", "large_steps/sine/adam_M5_N1"}
+    assert not [name for name in misfits(folder) if "runs" in name]
+
+
 def test_other_versions_are_named(folder, monkeypatch):
     changed = {**verify.versions(), "numpy": "9.9"}
     monkeypatch.setattr(verify, "versions", lambda: changed)

@@ -1,4 +1,4 @@
-"""The command line as a person meets it: help, show, completion, the progress bar, Ctrl-C and going on."""
+"""The command line as a person meets it: help, show, completion, the progress bar, Ctrl-C and continuing."""
 
 import io
 import json
@@ -167,7 +167,7 @@ def test_ctrl_c_on_a_terminal_leaves_a_checkpoint_and_the_same_command_goes_on(t
     assert not (tmp_path / "run.nc").exists()
     code, said = in_terminal([*command, "run.nc"], tmp_path)
     assert code == 0
-    assert "going on from run.nc.checkpoint" in said
+    assert "continuing from run.nc.checkpoint" in said
     assert re.search(r"risk \S+ at the start, \S+ after 3000 epochs; written to run.nc", said)
     assert "cbo-pipeline show run.nc" in said
     assert not (tmp_path / "run.nc.checkpoint").exists()

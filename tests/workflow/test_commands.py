@@ -60,6 +60,7 @@ PLANNED = (
     "make bench",
     'make bench ONLY="bench_ot paper"',
     "make publish",
+    "make article",
     "make rulegraph",
     "snakemake --cores 8 --configfile workflow/demo.yaml --directory demo fig2",
     "snakemake --cores 8 --touch",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cbo_pipeline.workflow import driver_lock
-from tiny import ROOT, finish
+from tiny import ROOT, end, finish, start, wait_until
 
 pytestmark = pytest.mark.workflow
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--cores", "2"]
@@ -57,6 +57,22 @@ def test_a_limit_that_the_user_sets_is_kept(tmp_path):
     )
     done = finish([*SNAKEMAKE, "--max-jobs-per-timespan", "50/1m"], tmp_path)
     assert "limited: True" in done.stdout, done.stderr
+
+
+def test_snakemake_keeps_the_lock_of_a_driver_that_was_killed(tmp_path):
+    """The reason for ``driver_lock``; if the second Snakemake goes on by itself, take that out."""
+    (tmp_path / "Snakefile").write_text("rule all:\n    output: touch('done')\n    shell: 'sleep 600'\n")
+    killed = start(SNAKEMAKE, tmp_path)
+    try:
+        wait_until(lambda: list(tmp_path.glob(".snakemake/locks/*.lock")), seconds=300)
+    finally:
+        end(killed)
+    (tmp_path / "Snakefile").write_text("rule all:\n    output: touch('done')\n")
+    again = finish([*SNAKEMAKE, "--rerun-incomplete"], tmp_path)
+    assert again.returncode != 0
+    assert "cannot be locked" in again.stdout + again.stderr
+    driver_lock.unlock(tmp_path)
+    assert finish([*SNAKEMAKE, "--rerun-incomplete"], tmp_path).returncode == 0
 
 
 def test_unlocking_is_left_to_snakemake(tmp_path):

@@ -2,9 +2,12 @@
 
 import gzip
 import hashlib
+import importlib.util
 import io
 import os
 import stat
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -218,6 +221,18 @@ def test_a_folder_without_write_permission_is_only_read(small, tmp_path, monkeyp
     monkeypatch.setattr(os, "access", lambda path, mode: asked.append(Path(path)) or False)
     assert fetch_mnist.places("data") == (Path("data"), tmp_path / "not" / "there")
     assert asked == [tmp_path]
+
+
+def test_torchvision_needs_its_operators_declared():
+    """The reason for what ``torchvision_mnist`` declares; if torchvision can be imported without, take that out."""
+    import torch
+
+    version = Path(importlib.util.find_spec("torchvision").origin).with_name("version.py").read_text()
+    if torch.version.cuda or "+cu" not in version:
+        pytest.skip("torch and torchvision are built alike")
+    done = subprocess.run([sys.executable, "-c", "import torchvision"], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "torchvision::nms" in done.stderr
 
 
 def test_the_real_files_are_read_by_torchvision(mnist_folder, tmp_path, capsys):

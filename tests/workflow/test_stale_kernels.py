@@ -106,24 +106,24 @@ EDITS = {
     "weighted_sums.py": ([("+= weight * row[d]", "+= 2 * weight * row[d]")], WITH_MEANS),
 }
 
-# One process for each method, as jobs are: code that a process has compiled itself would hide stale code of others.
+# One process for each problem: what differs between its methods is compiled (or loaded, if it were stale) by itself.
 TRAIN = """\
-import hashlib, os, pathlib, sys
+import hashlib, itertools, os, pathlib, sys
 from cbo_pipeline.config import load_config, resolve, runs
 from cbo_pipeline.training.loop import train
 
 config = load_config("config_of_test.yaml")
-for name in runs(config):
-    if name.variant not in sys.argv[1:]:
-        continue
+chosen = [name for name in runs(config) if name.variant in sys.argv[1:]]
+for experiment, names in itertools.groupby(chosen, lambda name: name.experiment):
     child = os.fork()
     if child == 0:
-        records = train(resolve(config, name)).records
-        text = b"".join(key.encode() + values.tobytes() for key, values in sorted(records.items()))
-        pathlib.Path(f"{name.variant}.digest").write_text(hashlib.sha256(text).hexdigest())
+        for name in names:
+            records = train(resolve(config, name)).records
+            text = b"".join(key.encode() + values.tobytes() for key, values in sorted(records.items()))
+            pathlib.Path(f"{name.variant}.digest").write_text(hashlib.sha256(text).hexdigest())
         sys.exit()
     if os.waitpid(child, 0)[1]:
-        sys.exit(f"{name.variant} failed")
+        sys.exit(f"{experiment} failed")
 """
 
 

@@ -8,16 +8,32 @@ from pathlib import Path
 
 import pytest
 
-from checkout import Checkout
+from cbo_pipeline.config import load_config
+from checkout import SINE, TINY, Checkout
 
 pytestmark = pytest.mark.workflow
+
+# The numerical checks of the claims, on as few ensembles and samples as they can do.
+SMALL_CHECKS = [
+    ("claims/barycentres.py", "INSTANCES, LARGE_INSTANCES = 100, 20", "INSTANCES, LARGE_INSTANCES = 2, 1"),
+    ("claims/barycentres.py", "TRAINED = (200, 200)", "TRAINED = (4, 4)"),
+    ("claims/rule_errors.py", "SAMPLES = 8000", "SAMPLES = 4"),
+]
+
+
+CLAIMS = "results/claims.json"
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> Checkout:
-    """A checkout in which the sine has been made once. Tests that edit it copy it first."""
+    """A checkout of the sine alone in which all has been made once. Tests that edit it copy it first."""
     checkout = Checkout(tmp_path_factory.mktemp("finished"))
-    checkout.told = checkout.make()
+    others = sorted(set(load_config()["experiments"]) - {"sine"})
+    checkout.config.write_text(f"{TINY}{''.join(f'  {name}: null{chr(10)}' for name in others)}")
+    package = checkout.root / "src/cbo_pipeline"
+    for path, old, new in SMALL_CHECKS:
+        replace(package / path, old, new)
+    checkout.told = checkout.make(*SINE, CLAIMS)
     return checkout
 
 
@@ -31,10 +47,10 @@ def edited(finished, tmp_path) -> Checkout:
     return copy
 
 
-def replace(path: Path, old: str, new: str) -> None:
+def replace(path: Path, old: str, new: str, count: int = -1) -> None:
     text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
+    assert old in text, f"{path} has no {old}"
+    path.write_text(text.replace(old, new, count))
 
 
 def test_everything_is_there(finished):
@@ -67,8 +83,7 @@ def test_a_bare_touch_reruns_nothing(edited):
 
 
 def test_editing_one_methods_settings_reruns_that_method_only(edited):
-    with edited.config.open("a") as file:
-        file.write("      adam: {dt: 0.2}\n")
+    replace(edited.config, "      hybrid: null\n", "      hybrid: null\n      adam: {dt: 0.2}\n")
     assert edited.planned() == {
         "train": 2, "summarise_curve": 1, "join_curves": 1, "fig2": 1, "fig3": 1,
     }  # fmt: skip
@@ -79,33 +94,49 @@ def test_a_change_reaches_the_variants_that_start_from_it(edited):
     assert edited.planned()["train"] == 4  # cbo and cbo_float64
 
 
+JUDGED = {"judge_claims": 1}
 DRAWN = {"fig2": 1, "fig3": 1}
-AFTER_TRAINING = {"join_curves": 1, **DRAWN}
-OF_ADAM = {"train": 2, "summarise_curve": 1, **AFTER_TRAINING}
-ALL_RUNS = {"train": 6, "summarise_curve": 3, **AFTER_TRAINING}
+AFTER_TRAINING = {"join_curves": 1, **DRAWN, **JUDGED}
+OF_ADAM = {"train": 2, "summarise_curve": 1, "measure_cost": 1, **AFTER_TRAINING}
+ALL_RUNS = {"train": 6, "summarise_curve": 3, "measure_cost": 2, **AFTER_TRAINING}
+
+# What decides no result: comments, docstrings and messages everywhere, and the floors around the science.
+WORDS = [
+    ("numerics/kernels/piecewise.py", "# so many that", "# so very many that"),
+    ("numerics/kernels/steps.py", '"""', '"""In other words: '),
+    ("methods/cbo.py", '"""Particles drift', '"""All particles drift'),
+    ("methods/adam.py", "import numpy as np", "import numpy as np  # arrays"),
+    ("problems/sine.py", '"""', '"""In other words: '),
+    ("problems/base.py", "has no gradient", "has not any gradient"),
+    ("figures/sine.py", '"""', '"""In other words: '),
+    ("figures/style.py", "import json", "import json  # text"),
+    ("claims/sine.py", '"""', '"""In other words: '),
+    ("claims/evidence.py", "was not stored", "was not kept"),
+    ("config/messages.py", "did you mean", "do you mean"),
+    ("cli/progress.py", "epochs/s", "epochs per s"),
+    ("pages/show.py", "median risk", "middle risk"),
+]
+# What does, and what depends on it: a kernel, a method, a problem, a figure, a claim.
+EQUATIONS = [
+    ("numerics/kernels/piecewise.py", "wm == 0.0", "wm == 0.0 + 0.0", {**ALL_RUNS, "check_barycentres": 1}),
+    ("methods/adam.py", "raise Diverged", "raise Diverged()", OF_ADAM),
+    ("problems/sine.py", "np.sin(2 * np.pi * x)", "np.sin(np.pi * 2 * x)", ALL_RUNS),
+    ("figures/sine.py", 'xlabel="epoch"', 'xlabel="epochs"', DRAWN),
+    ("claims/sine.py", "GOOD = 0.05", "GOOD = 0.06", JUDGED),
+    ("claims/rule.py", "ERROR = 0.05", "ERROR = 0.04", {"check_rule": 1, **JUDGED}),
+]
 
 
-@pytest.mark.parametrize(
-    ("path", "old", "new", "planned"),
-    [
-        # What does not decide a result: comments, docstrings, messages, the floors around the science.
-        ("methods/cbo.py", '"""Particles drift', '"""All particles drift', {}),
-        ("numerics/kernels/piecewise.py", "# so many that", "# so very many that", {}),
-        ("problems/base.py", "has no gradient", "has not any gradient", {}),
-        ("config/messages.py", "did you mean", "do you mean", {}),
-        ("cli/progress.py", "epochs/s", "epochs per s", {}),
-        ("pages/show.py", "median risk", "middle risk", {}),
-        # What does: a kernel, a method, a problem, a figure.
-        ("numerics/kernels/piecewise.py", "wm == 0.0", "wm == 0.0 + 0.0", ALL_RUNS),
-        ("methods/adam.py", "raise Diverged", "raise Diverged()", OF_ADAM),
-        ("problems/sine.py", "np.sin(2 * np.pi * x)", "np.sin(np.pi * 2 * x)", ALL_RUNS),
-        ("figures/sine.py", 'xlabel="epoch"', 'xlabel="epochs"', DRAWN),
-        ("claims/sine.py", "import numpy as np", "import numpy as np\n\nEXTRA = 1", {}),
-    ],
-)  # fmt: skip
-def test_an_edit_reruns_what_depends_on_it_and_nothing_else(edited, path, old, new, planned):
+def test_editing_words_reruns_nothing(edited):
+    for path, old, new in WORDS:
+        replace(edited.root / "src/cbo_pipeline" / path, old, new, count=1)
+    assert edited.planned(*SINE, CLAIMS) == {}
+
+
+@pytest.mark.parametrize(("path", "old", "new", "planned"), EQUATIONS, ids=[path for path, *_ in EQUATIONS])
+def test_editing_an_equation_reruns_what_depends_on_it_and_nothing_else(edited, path, old, new, planned):
     replace(edited.root / "src/cbo_pipeline" / path, old, new)
-    assert edited.planned() == planned
+    assert edited.planned(*SINE, CLAIMS) == planned
 
 
 def test_one_more_seed_runs_one_more_seed(edited):

@@ -140,7 +140,7 @@ def hybrid_fastest(evidence: Evidence) -> Judgement:
 def _race(first: list[CurveResults], second: list[CurveResults], name: str, level: float) -> Part | None:
     """Who is at a risk first, over the fewest epochs within which one gets there; None if the second never does.
 
-    Early risks are so judged with all seeds, and late ones with those of the longest runs.
+    So early risks are judged with all seeds, and late ones with those of the longest runs.
     """
     common = min(first[-1].epochs, second[-1].epochs)
     reached = epochs_to_reach(_at_least(second, common).series().until(common), level)
@@ -164,7 +164,7 @@ def _not_first(parts: list[Part]) -> str:
 
 
 def _first_in_seconds(evidence: Evidence) -> str:
-    """Epochs are the paper's measure; in seconds an epoch of a thousand particles is dearer."""
+    """Epochs are the paper's measure; in seconds an epoch of a thousand particles takes longer."""
     try:
         methods = speeds(evidence)["methods"]
     except NotTested:

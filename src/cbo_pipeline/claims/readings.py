@@ -140,7 +140,7 @@ def load(path: str | Path | None = None) -> Readings:
 def _reading(name: str, own: Mapping, choices: Mapping[str, Choice]) -> Reading:
     key = f"readings.{name}"
     if not NAME.fullmatch(name):
-        raise messages.refuse(key, "a name has small letters, digits and single underscores", "bad-name")
+        raise messages.refuse(key, "a name has lower-case letters, digits and single underscores", "bad-name")
     _only(own, KEYS, key)
     _has(own, NEEDED, key)
     messages.require_known(own["choice"], choices, f"{key}.choice", "choice")
@@ -369,6 +369,13 @@ class ReadingPlan:
     def run(self, owner: str, name: RunName) -> Run:
         """A run of a reading with all its settings."""
         return self._runs[owner, name.curve].with_seed(name.seed)
+
+    def settings(self) -> dict[str, dict[RunName, str]]:
+        """By reading: the runs that it has to train, with the settings of their curves as text."""
+        return {
+            owner: {s.curve.run(seed): self.run(owner, s.curve.run(0)).json for s in sources for seed in s.seeds}
+            for owner, sources in self.trained().items()
+        }
 
     def run_files(self) -> list[str]:
         """Every run that the readings have to train."""

@@ -22,7 +22,7 @@ FAILS = "does not hold"
 NOT_TESTED = "not tested at this scale"
 VERDICTS = (HOLDS, IN_PART, UNDECIDED, FAILS, NOT_TESTED)
 
-ERROR = 0.05  # of each end of an interval: so often, at most, is the truth beyond it
+ERROR = 0.05  # the largest probability with which each end of an interval may err
 
 
 class Interval(NamedTuple):

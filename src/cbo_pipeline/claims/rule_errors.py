@@ -1,7 +1,7 @@
 """How often the rule of evidence errs where the truth is known: results/checks/rule_errors.json.
 
 Samples are drawn from laws whose truth lies exactly on the line, where errors are most frequent. A verdict "holds"
-there is as wrong as "does not hold": the number might as well be a hair on the other side.
+there is as wrong as "does not hold": the number could just as well lie slightly on the other side.
 """
 
 from collections.abc import Callable, Sequence

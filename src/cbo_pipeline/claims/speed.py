@@ -7,7 +7,7 @@ from cbo_pipeline.claims.evidence import Evidence, NotTested
 
 
 def speed(evidence: Evidence) -> dict[str, Any]:
-    """What the claims on speed rest on; a part that cannot be told says why."""
+    """What the claims about speed are based on; a part that is not known says why."""
     return {
         "crossing": _or_reason(sine.crossing_epoch, evidence),
         "epochs_to_reach": _or_reason(mnist.speeds, evidence),

@@ -178,7 +178,7 @@ def middle(values: np.ndarray) -> float:
 
 
 def resampled(statistic: Callable[..., float], *samples: np.ndarray) -> np.ndarray:
-    """The statistic of resampled seeds: told beside a verdict, never a verdict's ground.
+    """The statistic of resampled seeds: reported with a verdict, never the reason for it.
 
     All samples have the seeds along their first axis and are resampled together, so that pairs stay pairs. The
     resamples are the same at every call: the same results give the same numbers.

@@ -1,4 +1,4 @@
-"""Completion for bash (and zsh), made from the parser, the config and the table of figures: it is never behind."""
+"""Completion for bash (and zsh), made from the parser, the config and the table of figures."""
 
 import argparse
 

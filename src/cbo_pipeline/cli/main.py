@@ -26,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
         streams.say(f"cbo-pipeline: {error}")
         return REFUSED
     except BrokenPipeError:
-        # Whoever read our output has enough of it; nothing more is to be said, also not at exit.
+        # The reader of our output has closed it: nothing more is written, not even at exit.
         streams.silence(sys.stdout)
         return 0
     except KeyboardInterrupt:

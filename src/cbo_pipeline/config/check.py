@@ -43,7 +43,7 @@ def _check_taken(config: dict) -> None:
 def _check_grid(level: dict, place: str) -> None:
     both = [key for key in ("M", "N") if "grid" in level and key in level]
     if both:
-        raise messages.refuse(f"{place}.{both[0]}", "stands beside a grid, which gives M and N", "conflict")
+        raise messages.refuse(f"{place}.{both[0]}", "given together with a grid, which sets M and N", "conflict")
 
 
 def _warn_where_consensus_is_not_guaranteed(config: dict) -> None:

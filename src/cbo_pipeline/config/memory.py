@@ -46,7 +46,7 @@ def estimate(run) -> int:
 
 
 def megabytes(run) -> int:
-    """The estimate as a job asks for it, rounded up to 100 MB so that like runs ask alike."""
+    """The estimate as a job asks for it, rounded up to 100 MB so that similar runs ask for the same."""
     return 100 * math.ceil((estimate(run) + SNAKEMAKE) / 100e6)
 
 

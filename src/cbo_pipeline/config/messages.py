@@ -60,7 +60,7 @@ def complaint(error) -> tuple[str, str, str]:
         case "uniqueItems":
             return "", f"{short(value)} has an entry twice", "twice"
         case "pattern":
-            rule = "small letters, digits and _, a letter first, at most 100"
+            rule = "lower-case letters, digits and _, a letter first, at most 100"
             return "", f"{short(value)} is not a valid name ({rule})", "bad-name"
         case "anyOf":
             return _complaint_of_alternatives(error)

@@ -1,6 +1,6 @@
 """One form for settings that mean the same: equal runs have equal settings, and so equal texts.
 
-10 and 10.0 are the same number, a default that is written out is the default, and the order of snapshots is nothing.
+10 and 10.0 are the same number, a default that is written out is the default, the order of snapshots is irrelevant.
 """
 
 from typing import Any

@@ -58,9 +58,9 @@ class Run:
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A mapping of JSON; a key that stands twice would lose its first value without a word."""
+    """A mapping of JSON; a key that appears twice would lose its first value without a word."""
     names = [key for key, _ in pairs]
     for key in names:
         if names.count(key) > 1:
-            raise ValueError(f"{key} stands twice")
+            raise ValueError(f"{key} appears twice")
     return dict(pairs)

@@ -1,6 +1,6 @@
 """YAML without its traps: every mistake is one line with file, line and column.
 
-Refused, where PyYAML would accept it or end in a traceback: a key that stands twice in a mapping (the first would be
+Refused, where PyYAML would accept it or end in a traceback: a key that appears twice in a mapping (the first would be
 lost), 010 and 1:30 (read as 8 and 90), an anchor that contains itself, and what no person writes (thousands of
 nested brackets, a few lines of anchors that unfold into millions of values).
 """
@@ -176,7 +176,7 @@ def _loader() -> type:
                 name = (key.tag, key.value)
                 if name in first:
                     line = first[name].line + 1
-                    words = f"the key {key.value} stands twice in one mapping (first in line {line})"
+                    words = f"the key {key.value} appears twice in one mapping (first in line {line})"
                     raise _Refused(key.start_mark, words, "duplicate-key", key.value)
                 first[name] = key.start_mark
 

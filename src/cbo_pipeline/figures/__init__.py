@@ -1,4 +1,4 @@
-"""The figures of the paper, and ours. One function a figure, named by its label; one style for all.
+"""The figures of the paper, and ours. One function per figure, named by its label; one style for all.
 
 This table is read by the workflow, so it imports nothing heavy.
 """

@@ -15,7 +15,7 @@ from cbo_pipeline.files import mark, whole_file
 SIZE = (4.8, 3.0)  # inches
 DPI = 100
 FRAMES_PER_SECOND = 5
-STILL = 8  # as long as so many frames the last one is shown: a pause before the film begins anew
+STILL = 8  # frames for which the last one is shown: a pause before the film starts again
 
 
 def gathering(data: dict[str, xr.Dataset], path: Path) -> None:

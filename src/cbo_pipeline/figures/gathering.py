@@ -1,4 +1,4 @@
-"""What CBO does: the particles' approximations of the sine gather around the target. From a run of ours."""
+"""What CBO does: the particles' approximations of the sine gather around the target. From one of our runs."""
 
 import numpy as np
 import xarray as xr

@@ -1,4 +1,4 @@
-"""Figure 4, and what Section 4.2 only tells: the sweep over the learning rates, and the test accuracy."""
+"""Figure 4, and what Section 4.2 only mentions: the sweep over the learning rates, and the test accuracy."""
 
 from math import floor, log10
 

@@ -1,4 +1,7 @@
-"""How the risk is minimised. One file per method; adding a file adds a method (docs/extending.md)."""
+"""How the risk is minimised. One file per method, its equation in a few lines.
+
+Adding a file adds a method (docs/extending.md). Methods know the problem only through its base class.
+"""
 
 import sys
 

@@ -27,7 +27,7 @@ class Barycentre(NamedTuple):
 
     support: np.ndarray  # (M, D), float64
     rounds: int  # matchings of the ensemble to the support; 0 if one particle has all the weight
-    settled: bool  # whether the support came to rest
+    settled: bool  # whether the support stopped moving
     start: int = 0  # the place of the start that gave it, among the starts that were tried
 
 

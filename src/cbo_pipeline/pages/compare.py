@@ -1,4 +1,4 @@
-"""Two folders of results beside each other: what is the same, what agrees within the spread over seeds, what differs.
+"""Two folders of results side by side: what is the same, what agrees within the spread over seeds, what differs.
 
 Curves are compared by the series of their seeds, figures by their bytes and by the curves that they show, verdicts by
 what they say. A published folder holds numbers rounded to six digits; where one is among the two, equal means equal

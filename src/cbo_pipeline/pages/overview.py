@@ -12,6 +12,7 @@ from urllib.parse import quote
 from cbo_pipeline import figures
 from cbo_pipeline.claims.files import read_verdicts
 from cbo_pipeline.files import mark, whole_file
+from cbo_pipeline.pages import drawn
 from cbo_pipeline.pages.claims import CLASSES, MARKS, number, tally
 
 WIDTH = 220  # pixels of a thumbnail
@@ -47,9 +48,7 @@ def fragment(rows: list[dict], folder: Path) -> str:
         f"<td>{number(row['value'])}</td></tr>"
         for row in rows
     )
-    known = {**figures.FIGURES, **figures.OF_READINGS}
-    drawn = [figure for label, figure in known.items() if (folder / f"{label}.png").is_file()]
-    items = "".join(_item(figure, folder / f"{figure.label}.png") for figure in drawn)
+    items = "".join(_item(figure, folder / f"{figure.label}.png") for figure in drawn.figures_in(folder))
     return (
         f"<div id='overview'><style>{STYLE}</style><p>{html.escape(tally(rows))}.</p>"
         f"<table><tr><th>#</th><th>claim</th><th>verdict</th><th>number</th></tr>{lines}</table>"
@@ -61,7 +60,7 @@ def _item(figure: figures.Figure, path: Path) -> str:
     shown = quote(f"results/figures/{figure.label}.png", safe="")
     return (
         f"<li><a href=\"javascript:app.showResultInfo('{shown}')\"><img alt='{html.escape(figure.title)}'"
-        f" src='{thumbnail(path)}'></a><br>{html.escape(str(figure.number))}: {html.escape(figure.title)}</li>"
+        f" src='{thumbnail(path)}'></a><br>{html.escape(drawn.number(figure))}: {html.escape(figure.title)}</li>"
     )
 
 

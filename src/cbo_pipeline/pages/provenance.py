@@ -18,11 +18,12 @@ from cbo_pipeline.files import whole_file
 from cbo_pipeline.results import job_times
 
 NAME = "provenance.json"
+ROOT = Path(__file__).parents[3]  # of the checkout, where there is one
 
 
 @dataclass(frozen=True)
 class Made:
-    """What a folder of results tells of its making; None is unknown."""
+    """What a folder of results says about how it was made; None is unknown."""
 
     commit: str
     machine: str
@@ -51,7 +52,7 @@ def write(made: Made, folder: Path) -> None:
 
 
 def gather(folder: Path, summaries: Mapping[str, xr.Dataset]) -> Made:
-    """What this checkout, this machine and the benchmarks of the jobs tell."""
+    """What this checkout, this machine and the benchmarks of the jobs say."""
     jobs = job_times.read(folder / "benchmarks")
     has_run = {name: np.isfinite(data["risk"].isel(epoch=0)) for name, data in summaries.items()}
     return Made(
@@ -84,20 +85,20 @@ def machine() -> str:
 
 def commit() -> str:
     """The commit of the code, and whether what decides the results was edited since."""
-    root = Path(__file__).parents[3]
-
-    def git(*arguments: str) -> str:
-        done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
-        return done.stdout.strip()
-
-    try:
-        found = git("rev-parse", "--short=12", "HEAD")
-        edited = git("status", "--porcelain", "--", "src", "workflow", "Snakefile", "config.yaml")
-    except OSError:
-        found = edited = ""
+    found = git(ROOT, "rev-parse", "--short=12", "HEAD")
     if not found:
         return "unknown"
+    edited = git(ROOT, "status", "--porcelain", "--", "src", "workflow", "Snakefile", "config.yaml")
     return found + (" with local changes" if edited else "")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """What git says of a folder; nothing without git or without a history."""
+    try:
+        done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip()
 
 
 def processor() -> str:

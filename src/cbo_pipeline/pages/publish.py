@@ -3,6 +3,7 @@
 Nothing is typed by hand: ``make publish`` builds it all.
 """
 
+import math
 import os
 import shutil
 from collections.abc import Sequence
@@ -17,9 +18,10 @@ from cbo_pipeline.config import Run, load_config, resolve, runs
 from cbo_pipeline.errors import FileRefused
 from cbo_pipeline.files import whole_file
 from cbo_pipeline.pages import claims as pages
-from cbo_pipeline.pages import index, provenance
+from cbo_pipeline.pages import crate, index, provenance
+from cbo_pipeline.pages.drawn import figures_in, number
 from cbo_pipeline.results import job_times as stages
-from cbo_pipeline.results import netcdf
+from cbo_pipeline.results import netcdf, verify
 from cbo_pipeline.results import summaries as summary_files
 
 BEGIN, END = "<!-- made by `make publish`: begin -->", "<!-- made by `make publish`: end -->"
@@ -36,8 +38,9 @@ DIGITS = 20  # binary ones of what is rounded: six decimal ones
 def publish(results: Path, output: Path, readme: Path | None = None) -> list[Path]:
     """Fill the folder ``output`` from the folder ``results``, and the part of ``readme`` between BEGIN and END.
 
-    What the folder held before is replaced.
+    What the folder held before is replaced. Results that were not made by one code are refused.
     """
+    crate.require_package()
     for name in VERDICTS:
         if not (results / name).is_file():
             words = f"{results / name}: not there; make everything first (make paper)"
@@ -48,9 +51,8 @@ def publish(results: Path, output: Path, readme: Path | None = None) -> list[Pat
         words = f"{results}: holds no {'summary' if jobs else 'benchmarks'}; make everything first (make paper)"
         raise FileRefused(words, code="missing", file=str(results))
     claims = read_verdicts(results / "claims.json")
-    drawn = sorted(
-        (f for f in figures.FIGURES.values() if (results / "figures" / f"{f.label}.png").is_file()), key=_order
-    )
+    verify.refuse_mixture(results, verify.verify(results, load_config()))
+    drawn = sorted(figures_in(results / "figures", readings=False), key=_order)
     before = _part_of(readme) if readme else None
     _clear(output)
     others = set(output.rglob("*"))
@@ -70,12 +72,19 @@ def publish(results: Path, output: Path, readme: Path | None = None) -> list[Pat
     _write(output / "README.md", _page(said, drawn, jobs, claims, made, output))
     if (results / index.NAME).is_file():
         index.write(output, output / index.NAME)
+    if crate.copy_workflow(output, provenance.ROOT):
+        crate.write(output, _new(output, others), made, said, provenance.ROOT)
     if before is not None:
         place = Path(os.path.relpath(output, readme.parent)).as_posix()
         _write(readme, f"{BEGIN}\n{_excerpt(said, claims, drawn, place)}\n{END}".join(before))
-    made = sorted(p for p in output.rglob("*") if p.is_file() and p not in others)
-    _write(output / MANIFEST, "".join(f"{path.relative_to(output).as_posix()}\n" for path in made))
-    return made
+    files = _new(output, others)
+    _write(output / MANIFEST, "".join(f"{path.relative_to(output).as_posix()}\n" for path in files))
+    return files
+
+
+def _new(output: Path, others: set[Path]) -> list[Path]:
+    """The files of the folder that were not there before."""
+    return sorted(path for path in output.rglob("*") if path.is_file() and path not in others)
 
 
 def lean(data: xr.Dataset) -> xr.Dataset:
@@ -115,8 +124,10 @@ def coverage(summaries: dict[str, xr.Dataset]) -> str:
     return f"{len(whole)} of the {len(wanted)} curves of config.yaml ({others})"
 
 
-def _order(figure) -> tuple[bool, int]:
-    return figure.category != "The paper", int(figure.number.lstrip("figs"))
+def _order(figure) -> tuple[bool, float, str]:
+    """The paper's figures, then ours by their number, then those without a number by their label."""
+    place = int(figure.number.lstrip("figs")) if figure.number else math.inf
+    return figure.category != "The paper", place, figure.label
 
 
 def _part_of(readme: Path) -> tuple[str, str]:
@@ -184,7 +195,7 @@ def _page(said, drawn, jobs, claims, made: provenance.Made, output: Path) -> str
         " accuracy alone.",
     ]
     for figure in drawn:
-        parts += [f"## {figure.number}: {figure.title}", f"![{figure.title}](figures/{figure.label}.png)"]
+        parts += [f"## {number(figure)}: {figure.title}", f"![{figure.title}](figures/{figure.label}.png)"]
     if missing:
         parts += [f"Not drawn: {', '.join(missing)}."]
     return "\n\n".join(parts) + "\n"

@@ -38,7 +38,9 @@ def redraw(published: Path, output: Path) -> Iterator[str]:
     pages.write_json(measured, output / "speed.json")
     pages.write_markdown(rows, measured, output / "claims.md", evidence.checks.get("rule_errors"))
     yield pages.tally(rows)
-    jobs = [figure.label for figure in figures.FIGURES.values() if _can_draw(figure, evidence.summaries)]
+    own = [figures.overview_of(name) for name in evidence.summaries if not figures.has_own(name)]
+    drawn = (*figures.FIGURES.values(), *own)
+    jobs = [figure.label for figure in drawn if _can_draw(figure, evidence.summaries)]
     with ProcessPoolExecutor() as pool:
         for label in pool.map(_draw, jobs, [published] * len(jobs), [output] * len(jobs)):
             yield f"{output / 'figures' / label}.pdf, .png"

@@ -16,7 +16,7 @@ WIDTH, HEIGHT = 60, 12
 CHARACTERS = "\u28ff" + "".join(pages.MARKS.values())  # what is printed beyond plain letters
 # A character of braille is a grid of four rows and two columns of dots; the bit of each dot.
 DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
-# What is told of a measured cost: the key, its unit, and by what it is divided.
+# What is shown of a measured cost: the key, its unit, and by what it is divided.
 COSTS = (
     ("seconds_per_iteration", "ms per iteration", 1e-3),
     ("seconds_per_epoch", "s per epoch", 1.0),

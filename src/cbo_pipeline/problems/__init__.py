@@ -1,4 +1,7 @@
-"""What is minimised. One file per problem; adding a file adds a problem (docs/extending.md)."""
+"""What is minimised: data, initial law, risks of all particles, gradients. One file per problem.
+
+Adding a file adds a problem (docs/extending.md). Problems know nothing of methods.
+"""
 
 import sys
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from cbo_pipeline.config import Curve
 from cbo_pipeline.errors import FileRefused, UserError
 from cbo_pipeline.results import code, ledger, runs
 from cbo_pipeline.results.versions import versions
@@ -24,7 +23,7 @@ EPOCHS = ("epoch", "snapshot", "kept_epoch")  # dimensions that count epochs
 class Outcome:
     """What became of one curve: whether its new code was adopted, and why (or why not)."""
 
-    curve: Curve
+    curve: str  # as the ledger has it
     adopted: bool
     words: str
 
@@ -43,20 +42,22 @@ def adopt(folder: str | Path, epochs: int | None = None) -> Iterator[Outcome]:
             yield Outcome(curve, False, str(error))
 
 
-def _runs_by_curve(folder: Path) -> dict[Curve, list[Path]]:
-    """The files of runs below a folder, by curve, in the order of their seeds."""
-    found: dict[Curve, dict[int, Path]] = {}
-    for path in sorted((folder / "runs").rglob("*.nc")):
-        if not path.name.startswith("."):
-            name = runs.run_of(runs.read(path)).name
-            found.setdefault(name.curve, {})[name.seed] = path
+def _runs_by_curve(folder: Path) -> dict[str, list[Path]]:
+    """The files of runs below a folder, by curve, in the order of their seeds; those of other readings, too."""
+    found: dict[str, dict[int, Path]] = {}
+    readings = sorted(path for path in (folder / ledger.READINGS).glob("*") if path.is_dir())
+    for owner, prefix in [(folder, ""), *((path, f"{path.name}/") for path in readings)]:
+        for path in sorted((owner / "runs").rglob("*.nc")):
+            if not path.name.startswith("."):
+                name = runs.run_of(runs.read(path)).name
+                found.setdefault(f"{prefix}{name.curve}", {})[name.seed] = path
     if not found:
         where = folder / "runs"
         raise FileRefused(f"{where}: holds no runs; name a folder of results", code="no-runs", file=str(where))
     return {curve: [paths[seed] for seed in sorted(paths)] for curve, paths in sorted(found.items())}
 
 
-def _adopt_curve(folder: Path, curve: Curve, paths: list[Path], epochs: int | None) -> Iterator[Outcome]:
+def _adopt_curve(folder: Path, curve: str, paths: list[Path], epochs: int | None) -> Iterator[Outcome]:
     """One remade run for every other code (or set of versions) among the files of a curve."""
     tried = []
     for path in paths:
@@ -65,8 +66,8 @@ def _adopt_curve(folder: Path, curve: Curve, paths: list[Path], epochs: int | No
         entries, now = ledger.read(folder), code.run_digest(run.method, run.problem)
         old = {"code": data.attrs["code"], "versions": json.loads(data.attrs["versions"])}
         new = {"code": now, "versions": versions()}
-        same_code = len({ledger.effective_digest(str(curve), c, entries) for c in (old["code"], now)}) == 1
-        if (same_code and ledger.same_versions(str(curve), old["versions"], versions(), entries)) or old in tried:
+        same_code = len({ledger.effective_digest(curve, c, entries) for c in (old["code"], now)}) == 1
+        if (same_code and ledger.same_versions(curve, old["versions"], versions(), entries)) or old in tried:
             continue
         tried.append(old)
         last = run.settings["epochs"] if epochs is None else min(epochs, run.settings["epochs"])
@@ -75,7 +76,7 @@ def _adopt_curve(folder: Path, curve: Curve, paths: list[Path], epochs: int | No
             yield Outcome(curve, False, f"{path}: {difference}")
             continue
         entry = {
-            "curve": str(curve),
+            "curve": curve,
             "old": old,
             "new": new,
             "run": str(run.name),

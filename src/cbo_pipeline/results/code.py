@@ -29,7 +29,7 @@ OF_STAGES = (*OF_RUNS, "results", "claims", "figures", "pages")
 # Methods of problems and methods that are asked before a run starts, and by nobody during one: they make messages.
 ASKED_BEFORE = ("check", "scratch_bytes")
 SPEAKING = ("warn", "print", "warning", "info", "debug")  # functions whose arguments are words for the user
-# Checks that train: what they run and no import tells.
+# Checks that train: what they run that no import shows.
 CHECKED = {"barycentres": ("methods.ot_cbo", "problems.square")}
 LENGTH = 20  # hexadecimal digits of a digest
 

@@ -3,7 +3,7 @@
 Core hours are processor time: on a busy machine a job waits, and that costs nothing. Snakemake looks at a job every
 second at first, then every half minute: what a job did since the last look is missing. A file is written when its
 job ends; the wall time of a stage is the time in which at least one of its jobs was running, so that a night
-between two parts of an interrupted workflow does not count. Of a run that was killed and went on, the last part is
+between two parts of an interrupted workflow does not count. Of a run that was killed and resumed, the last part is
 known.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-# Stages beside training, by what their files are called below results/benchmarks.
+# Stages other than training, by what their files are called below results/benchmarks.
 STAGES = {
     "data": "get MNIST",
     "cost": "measure costs",

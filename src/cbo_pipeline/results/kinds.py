@@ -1,4 +1,4 @@
-"""What a file is, if this pipeline made it: told without xarray, and without trust in its name.
+"""What a file is, if this pipeline made it: found out without xarray, and without trusting its name.
 
 NetCDF and JSON files say their kind and contract themselves. Figures and pages bear a mark (``files.mark``).
 """

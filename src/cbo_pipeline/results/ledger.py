@@ -14,6 +14,7 @@ from cbo_pipeline.files import whole_file
 from cbo_pipeline.results import json_files
 
 FILE = "adopted.json"
+READINGS = "readings"  # the folder of other readings of the paper; their curves are "{reading}/{curve}" here
 Ledger = tuple[Mapping[str, Any], ...]
 KEYS = ("curve", "old", "new", "run", "epochs", "numbers")
 

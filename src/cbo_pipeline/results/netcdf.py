@@ -1,4 +1,4 @@
-"""Reading and writing NetCDF: the only module that does.
+"""Reading and writing NetCDF: the only module that does. (``kinds`` looks at attributes alone.)
 
 A file of results is NetCDF-4, followed by its seal (``files``). Programs that read NetCDF take no notice of that
 line, as HDF5 knows where its data end. Here it is checked before the HDF5 library sees the file: damaged bytes may

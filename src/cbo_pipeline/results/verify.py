@@ -3,6 +3,7 @@
 import functools
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from cbo_pipeline.results.versions import differences, versions
 SUFFIXES = (".nc", ".json", ".pdf", ".png")
 COLUMNS = ("file", "kind", "code", "settings", "versions")
 FITS, NOT_IN_CONFIG = "fits", "not in this config"
+NAMED = 8  # files that an error names
+Wanted = Mapping[RunName, str]  # the runs that are asked for, with the settings of their curves as text
 
 
 @dataclass(frozen=True)
@@ -33,24 +36,59 @@ class Row:
 
     @property
     def fits(self) -> bool:
-        """Whether the file is what the present code would make. Files of other configs may lie beside."""
+        """Whether the file is what the present code would make. Files of other configs may be there, too."""
         return (self.code, self.versions) == (FITS, FITS) and self.settings in (FITS, NOT_IN_CONFIG)
 
 
-def verify(folder: str | Path, config: Mapping[str, Any]) -> list[Row]:
-    """A row for every run, summary, cost, check and figure below a folder."""
+def verify(folder: str | Path, config: Mapping[str, Any], readings: Mapping[str, Wanted] | None = None) -> list[Row]:
+    """A row for every run, summary, cost, check and figure below a folder.
+
+    ``readings`` are the runs that other readings of the paper have under ``readings/{name}``, by name.
+    """
     folder = Path(folder)
     if not folder.is_dir():
         raise FileRefused(
             f"{folder}: no such folder of results; is the name right?", code="no-such-folder", file=str(folder)
         )
-    known = _Known(config, ledger.read(folder))
+    entries = ledger.read(folder)
+    known = {"": _Known(wanted_by(config), entries)}
+    for name in (path.name for path in (folder / ledger.READINGS).glob("*") if path.is_dir()):
+        known[name] = _Known((readings or {}).get(name, {}), entries, f"{name}/")
     paths = sorted(path for suffix in SUFFIXES for path in folder.rglob(f"*{suffix}"))
-    rows = (_row(path, known) for path in paths if not path.name.startswith("."))
+    rows = (_row(path, known[_reading_of(path, folder)]) for path in paths if not path.name.startswith("."))
     found = [row for row in rows if row is not None]
     if not found:
         raise FileRefused(f"{folder}: holds no results; is the name right?", code="no-results", file=str(folder))
     return found
+
+
+def wanted_by(config: Mapping[str, Any]) -> Wanted:
+    """The runs of a config, with the settings of their curves as text."""
+    names = tuple(runs(config))
+    texts = {curve: summaries.curve_settings(resolve(config, curve.run(0))) for curve in {n.curve for n in names}}
+    return {name: texts[name.curve] for name in names}
+
+
+def _reading_of(path: Path, folder: Path) -> str:
+    """The reading of the paper that a file belongs to; nothing for the paper as we read it."""
+    parts = path.relative_to(folder).parts
+    return parts[1] if parts[0] == ledger.READINGS and len(parts) > 2 else ""
+
+
+def refuse_mixture(folder: str | Path, rows: Sequence[Row]) -> None:
+    """Refuse, by name, files that were made by other code, or other versions of the libraries, than the rest."""
+    others = [row for row in rows if row.code != FITS]
+    with_versions = [row for row in rows if row.kind != "figure" and row.code == FITS]
+    usual = Counter(row.versions for row in with_versions).most_common(1)
+    others += [row for row in with_versions if row.versions != usual[0][0]]
+    if others:
+        named = ", ".join(str(Path(row.path).relative_to(folder)) for row in others[:NAMED])
+        more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
+        words = (
+            f"{folder}: {len(others)} of {len(rows)} files were made by other code or other versions than the rest:"
+            f" {named}{more}; make them again, or accept the code with `cbo-pipeline adopt` (`verify` lists them all)"
+        )
+        raise FileRefused(words, code="mixture", file=others[0].path)
 
 
 def lines(rows: Sequence[Row], everything: bool = False) -> list[str]:
@@ -68,16 +106,11 @@ def lines(rows: Sequence[Row], everything: bool = False) -> list[str]:
 
 
 class _Known:
-    """What the present code, config and libraries are."""
+    """What the present code, settings and libraries are. ``prefix`` is the reading's, in the ledger."""
 
-    def __init__(self, config: Mapping[str, Any], entries: ledger.Ledger):
-        self.config, self.ledger = config, entries
-        self.names = set(runs(config))
-        self.curves = {name.curve for name in self.names}
-
-    @functools.cache  # noqa: B019 lives as long as one call of verify
-    def curve_settings(self, curve: Curve) -> str:
-        return summaries.curve_settings(resolve(self.config, curve.run(0)))
+    def __init__(self, wanted: Wanted, entries: ledger.Ledger, prefix: str = ""):
+        self.names, self.ledger, self.prefix = set(wanted), entries, prefix
+        self.curves = {name.curve: text for name, text in wanted.items()}
 
     def settings(self, run: Run) -> str:
         if run.name not in self.names:
@@ -87,15 +120,15 @@ class _Known:
     def settings_of_curve(self, curve: Curve, text: str) -> str:
         if curve not in self.curves:
             return NOT_IN_CONFIG
-        stored, wanted = (json.loads(t)["settings"] for t in (text, self.curve_settings(curve)))
+        stored, wanted = (json.loads(t)["settings"] for t in (text, self.curves[curve]))
         keys = [key for key in sorted({**stored, **wanted}) if stored.get(key) != wanted.get(key)]
         if keys:
             return f"other {', '.join(keys)}"
-        return FITS if text == self.curve_settings(curve) else "another method or problem"
+        return FITS if text == self.curves[curve] else "another method or problem"
 
     def code(self, run: Run, digest: str) -> str:
         now = code.run_digest(run.method, run.problem)
-        curve = str(run.name.curve)
+        curve = f"{self.prefix}{run.name.curve}"
         same = ledger.effective_digest(curve, digest, self.ledger) == ledger.effective_digest(curve, now, self.ledger)
         return FITS if same else f"{digest} -> {now}"
 
@@ -105,7 +138,7 @@ class _Known:
         return {code.stage_digest(f"figures.{path.stem}") for path in (code.ROOT / "figures").glob("[a-z]*.py")}
 
     def versions(self, stored: Mapping[str, str], curve: Curve | None = None) -> str:
-        if curve is not None and ledger.same_versions(str(curve), stored, versions(), self.ledger):
+        if curve is not None and ledger.same_versions(f"{self.prefix}{curve}", stored, versions(), self.ledger):
             return FITS
         return ", ".join(differences(dict(stored))) or FITS
 

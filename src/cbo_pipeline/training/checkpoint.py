@@ -2,7 +2,7 @@
 
 All randomness is a function of counters (``streams``, ``noise``), so a checkpoint holds arrays and one text,
 nothing that needs unpickling, and ends with a seal (``files``). A checkpoint is a convenience: whatever is wrong with
-one, the run starts afresh, and where none can be written, the run goes on without.
+one, the run starts afresh, and where none can be written, the run continues without.
 
 The only checkpoints that are ever removed are those of the very run that has ended. One of other settings is set
 aside under another name, and found there when its own run is asked for again. A file that is not a checkpoint is
@@ -86,7 +86,7 @@ def resume_or_start(run: Run, path: Path, fingerprint: str) -> tuple[Training, s
         try:
             if candidate.exists():
                 _restore(training, candidate, fingerprint)
-                return training, "; ".join([*remarks, f"going on from {candidate}, iteration {training.iteration}"])
+                return training, "; ".join([*remarks, f"continuing from {candidate}, iteration {training.iteration}"])
         except Unfit as reason:
             if candidate == path:
                 moved = f", kept as {_move_aside(path)}" if isinstance(reason, Foreign) else ""
@@ -262,5 +262,5 @@ class Keeper:
             reason = getattr(error, "strerror", None) or str(error)
             if reason != self.failed:
                 with contextlib.suppress(OSError, ValueError):  # a full disk may hold the log as well
-                    print(f"no checkpoint: {self.path}: {reason}; training goes on without", file=sys.stderr)
+                    print(f"no checkpoint: {self.path}: {reason}; training continues without", file=sys.stderr)
             self.failed = reason

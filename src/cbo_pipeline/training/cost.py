@@ -2,7 +2,7 @@
 
 Measured on a few iterations from the start of training, in a process that does nothing else: Python, its libraries,
 the compiled kernels and the data set are there before the count begins. These are measurements: unlike
-all other results they differ from machine to machine and, a little, from time to time.
+all other results they differ from machine to machine and, a little, from one measurement to the next.
 """
 
 import contextlib
@@ -87,7 +87,7 @@ def _iterations(training: Training, seconds: float) -> tuple[list[float], int]:
 
 
 def _forget_peak() -> int:
-    """Give freed memory back, start the peak anew, and return the resident memory in bytes."""
+    """Give freed memory back, reset the peak, and return the resident memory in bytes."""
     gc.collect()
     # Where there is no glibc, freed memory that was not given back may hide some of the growth.
     with contextlib.suppress(OSError, AttributeError, TypeError):

@@ -45,7 +45,7 @@ def shell_setup(plan: Plan, root: str | Path, deployment: Iterable) -> str:
     folder, source = places(plan.config.get("data_dir", "data"))
     settings = {
         "PYTHONPATH": Path(root, "src"),
-        # Where MNIST lies is told by the environment, not by params: another folder must not train everything anew.
+        # Where MNIST is kept comes from the environment, not from params: another folder must not retrain everything.
         ENVIRONMENT: folder,
         "CBO_DATA_SOURCE": source or folder,
         plugins.ENVIRONMENT: os.pathsep.join(map(str, plugins.folders())),
@@ -156,8 +156,8 @@ def drop_rate_limit(workflow) -> None:
 
     By default Snakemake starts at most 100 jobs per second. For this it looks at all waiting jobs again one second
     after it last did, for whatever reason: so every job that ends adds one more look per second, for good, and after
-    some hundred jobs the driver keeps a core busy (https://github.com/snakemake/snakemake/pull/3744; no option turns
-    the limit off as of 9.27). Ours are no more than a few a second. A limit that the user sets is kept.
+    a few hundred jobs the driver keeps a core busy (https://github.com/snakemake/snakemake/pull/3744; no option turns
+    the limit off as of 9.27). Ours are no more than a few per second. A limit that the user sets is kept.
     ``tests/workflow/test_driver.py`` tells when Snakemake no longer needs this.
     """
     limit = workflow.scheduling_settings.max_jobs_per_timespan

@@ -1,5 +1,7 @@
 """A Snakemake that was killed leaves its lock behind, and the same command again would be refused.
 
+Snakemake does not note whose lock it is (as of 9.27), and leaves ``--unlock`` to the user
+(https://github.com/snakemake/snakemake/issues/2919). ``tests/workflow/test_driver.py`` tells when it no longer does.
 Every driver therefore notes its host and process beside the lock. If all drivers that were noted are dead, the lock
 is removed by ``snakemake --unlock``; the lock of one that lives, or of another host, is left to Snakemake and the
 user. Where no note can be written, Snakemake works without.

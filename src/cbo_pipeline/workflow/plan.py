@@ -83,7 +83,7 @@ class Plan:
         return resolve(self.config, curve_of(wildcards).run(int(wildcards.seed)))
 
     def curve_run(self, curve: Curve) -> Run:
-        """The first run of a curve, which stands for all of them but for the seed."""
+        """The first run of a curve, which stands for all of them except for the seed."""
         return self._first_runs(curve)
 
     @functools.cache  # noqa: B019 one plan lives as long as the process
@@ -204,7 +204,7 @@ class Plan:
         return [summary_file(experiment) for experiment in self.experiments]
 
     def everything(self) -> list[str]:
-        """All that is promised: what was deleted is made again, be it a run."""
+        """All that is promised: what was deleted is made again, even a run."""
         drawn = [path for label in self.figures for path in figure_files(label)]
         drawn += ["results/figures/gathering.gif"] if "gathering" in self.experiments else []
         trained = [run_file(name) for name in self.runs]

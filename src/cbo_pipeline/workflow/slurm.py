@@ -1,7 +1,7 @@
 """What the driver makes sure of before the first job goes to Slurm: jobs that hang otherwise.
 
-Snakemake's Slurm plugin asks ``sacct`` for the state of jobs wherever that program is installed, also where it
-answers nothing because jobs are not accounted for: it would wait for ever.
+Snakemake's Slurm plugin (as of 2.8) asks ``sacct`` for the state of jobs wherever that program is installed, even
+where it answers nothing because jobs are not accounted for: it would wait forever.
 """
 
 import shutil
@@ -17,7 +17,7 @@ ANSWER_SECONDS = 30
 
 
 def prepare(workflow, warn: Callable[[str], None]) -> None:
-    """Refuse what cannot work on a cluster, choose who tells the state of jobs, and let SIGTERM end the driver.
+    """Refuse what cannot work on a cluster, choose sacct or squeue, and let SIGTERM end the driver.
 
     ``workflow`` is Snakemake's object, as it is when ``onstart`` runs.
     """

@@ -1,4 +1,4 @@
-"""Commands that make pages: ``record``, ``page``, ``redraw``, ``compare``, ``publish``."""
+"""Commands that make pages: ``record``, ``page``, ``redraw``, ``compare``, ``article``, ``publish``."""
 
 from pathlib import Path
 
@@ -31,6 +31,11 @@ def declare(commands) -> None:
     command.add_argument("other", type=Path, help="another one, such as docs/reproduction")
     command.add_argument("--json", type=outputs.file_name, metavar="FILE", help="write the table as data")
     add_force(command)
+    command = add_command(commands, "article", "write the short article on the results", _article)
+    _add_results(command)
+    command.add_argument("--markdown", type=outputs.file_name, metavar="FILE", help="write it as Markdown, too")
+    command.add_argument("--pdf", type=outputs.file_name, metavar="FILE", help="print it with Chromium, too")
+    add_output(command, "HTML")
     command = add_command(
         commands, "publish", "gather figures, verdicts, summaries and costs in one folder", _publish
     )
@@ -38,7 +43,7 @@ def declare(commands) -> None:
     command.add_argument(
         "--output", required=True, type=Path, help="folder to fill; what was published there before is replaced"
     )
-    command.add_argument("--readme", type=Path, metavar="FILE", help="page whose part on the results is made anew")
+    command.add_argument("--readme", type=Path, metavar="FILE", help="page whose part on the results is rewritten")
 
 
 def _add_results(command) -> None:
@@ -96,6 +101,21 @@ def _record(options) -> int:
         raise ConfigError("--settings: not a config; it is a mapping", code="wrong-type", key="--settings")
     check_output(options, "settings")
     settings.write_record(config, versions(), options.output)
+    return 0
+
+
+def _article(options) -> int:
+    from cbo_pipeline.pages import article
+    from cbo_pipeline.pages.article import pdf
+
+    written = [outputs.Output("--output", options.output, "article")]
+    written += [outputs.Output("--markdown", options.markdown, "article")] if options.markdown else []
+    outputs.check(written, force=options.force)
+    if options.pdf:
+        pdf.check(options.pdf)
+    article.write(options.results, options.output, options.markdown)
+    if options.pdf:
+        pdf.write(options.output, options.pdf)
     return 0
 
 

@@ -131,9 +131,8 @@ def _result(run, history, output) -> str:
         return f"{run.name}: no particle has a finite risk from epoch {history.diverged} on; recorded in {output}"
     first, last = (float(np.median(history.records["risk"][e])) for e in (0, -1))
     what = "median risk over the tasks" if history.tasks > 1 else "risk"
-    return (
-        f"{run.name}: {what} {first:.3e} at the start, {last:.3e} after {history.epochs} epochs; written to {output}"
-    )
+    epochs = "1 epoch" if history.epochs == 1 else f"{history.epochs} epochs"
+    return f"{run.name}: {what} {first:.3e} at the start, {last:.3e} after {epochs}; written to {output}"
 
 
 def _cost(options) -> int:

@@ -9,7 +9,7 @@ PURPOSE = "trust in results"
 
 
 def declare(commands) -> None:
-    what = "say of every file of results whether code, settings and versions still fit it"
+    what = "say for every file of results whether code, settings and versions still fit it"
     command = add_command(commands, "verify", what, _verify)
     command.add_argument(
         "folder", nargs="?", type=Path, default=Path("results"), help="the folder (default: results)"
@@ -26,9 +26,14 @@ def declare(commands) -> None:
 
 def _verify(options) -> int:
     from cbo_pipeline.config import load_config
-    from cbo_pipeline.results import verify
+    from cbo_pipeline.results import ledger, verify
 
-    rows = verify.verify(options.folder, load_config(*options.config))
+    config, readings = load_config(*options.config), {}
+    if (options.folder / ledger.READINGS).is_dir():
+        from cbo_pipeline.claims.readings import ReadingPlan
+
+        readings = ReadingPlan.of(options.config).settings()
+    rows = verify.verify(options.folder, config, readings)
     streams.tell("\n".join(verify.lines(rows, options.all)))
     return 0 if all(row.fits for row in rows) else 1
 

@@ -18,7 +18,7 @@ from cbo_pipeline.claims import rule
 from cbo_pipeline.claims.evidence import Choices
 from cbo_pipeline.claims.rule import VERDICTS
 from cbo_pipeline.config import Curve as CurveName
-from cbo_pipeline.figures import FIGURES, OF_READINGS
+from cbo_pipeline.pages import drawn
 from cbo_pipeline.pages.claims import speed_tables
 from cbo_pipeline.pages.index import axis, maths, readings
 from cbo_pipeline.pages.index.chapters import CHAPTERS, Chapter, Evidence, Picture
@@ -35,7 +35,7 @@ MEANINGS = {
     "does not hold": "the number is on the wrong side of its line, with its whole interval",
     "not tested at this scale": "the results are smaller than the paper's, or missing",
 }
-# One shape per verdict, so that no verdict is told by its colour alone.
+# One shape per verdict, so that no verdict is shown by its colour alone.
 SHAPES = {
     "holds": '<circle cx="8" cy="8" r="7" fill="currentColor"/>'
     '<path d="M4.6 8.3l2.4 2.5 4.5-5" fill="none" stroke="var(--paper)" stroke-width="1.7"/>',
@@ -77,7 +77,13 @@ def document(content: Content, output: Path) -> str:
             + "".join(_claim(claim, Evidence(), links) for claim in others)
             + "</section>"
         )
-    body += [_readings(content, links, charts), _costs(content), _gallery(links), "</main>", _footer(content)]
+    body += [
+        _own_experiments(content, links, charts),
+        _readings(content, links, charts),
+        _costs(content),
+        _gallery(links),
+    ]
+    body += ["</main>", _footer(content)]
     return _whole("".join(body), charts)
 
 
@@ -188,7 +194,7 @@ def _list(rows: Mapping[str, str]) -> str:
 
 
 def mark(verdict: str) -> str:
-    """The shape of a verdict; its name stands beside it, so that readers of screens need not hear of it."""
+    """The shape of a verdict; its name stands beside it, so screen readers can skip it."""
     return f'<svg class="mark" viewBox="0 0 16 16" aria-hidden="true"><use href="#m-{CLASSES[verdict]}"/></svg>'
 
 
@@ -314,8 +320,8 @@ def _picture(picture: Picture, content: Content, links: Links, charts: list[Char
         for suffix in (".pdf", ".png")
         if (path := content.figure(picture.label, suffix))
     ]
-    known = {**FIGURES, **OF_READINGS}.get(picture.label)
-    remake = f"<code>snakemake --cores all {known.number}</code>" if known and known.number else ""
+    known = drawn.known(picture.label)
+    remake = f"<code>snakemake --cores all {html.escape(drawn.number(known))}</code>" if known else ""
     further = " · ".join(part for part in (*files, remake) if part)
     number = picture.number or (f"Figure {known.number.upper()}" if known and known.number else "Ours")
     caption = (
@@ -518,6 +524,22 @@ def _readings(content: Content, links: Links, charts: list[Chart]) -> str:
     )
 
 
+def _own_experiments(content: Content, links: Links, charts: list[Chart]) -> str:
+    """The figures of experiments that the paper does not have."""
+    found = drawn.overviews_in(content.folder / "figures")
+    if not found:
+        return ""
+    pictures = "".join(
+        _picture(Picture(figure.label, figure.label, f"{figure.title}."), content, links, charts) for figure in found
+    )
+    return (
+        '<section class="chapter" id="own" aria-labelledby="own-title"><h2 id="own-title">Own experiments</h2>'
+        "<p>Experiments of the config that no figure of the paper shows: the median over the seeds with its"
+        " quartiles, and for a sweep where its runs ended (the median of their last epochs).</p>"
+        f"{pictures}</section>"
+    )
+
+
 def _costs(content: Content) -> str:
     """What each method costs, as measured where these results were made."""
     if not content.speed:
@@ -537,16 +559,15 @@ def _costs(content: Content) -> str:
 def _gallery(links: Links) -> str:
     """All static figures, one click away."""
     rows = []
-    for label, figure in {**FIGURES, **OF_READINGS}.items():
+    for figure in drawn.figures_in(links.content.folder / "figures"):
         files = [
             links.to(path, suffix[1:].upper())
             for suffix in (".pdf", ".png")
-            if (path := links.content.figure(label, suffix))
+            if (path := links.content.figure(figure.label, suffix))
         ]
-        if files:
-            rows.append(
-                f"<li><b>{html.escape(figure.number)}</b> {html.escape(figure.title)} ({', '.join(files)})</li>"
-            )
+        rows.append(
+            f"<li><b>{html.escape(drawn.number(figure))}</b> {html.escape(figure.title)} ({', '.join(files)})</li>"
+        )
     if not rows:
         return ""
     return (

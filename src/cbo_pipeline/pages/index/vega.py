@@ -50,7 +50,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart ready for the page: a Vega specification, its switches, and what to say to who cannot see it."""
+    """A chart ready for the page: a Vega specification, its switches, and what to say to those who cannot see it."""
 
     id: str
     spec: Mapping[str, Any]

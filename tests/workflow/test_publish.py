@@ -10,11 +10,11 @@ import pytest
 from cbo_pipeline import claims, figures
 from cbo_pipeline.claims import files, speed
 from cbo_pipeline.cli.main import main
-from cbo_pipeline.errors import UserError
+from cbo_pipeline.errors import FileRefused, UserError
 from cbo_pipeline.pages import claims as pages
 from cbo_pipeline.pages import publish
+from cbo_pipeline.results import code, netcdf, summaries
 from cbo_pipeline.results import job_times as stages
-from cbo_pipeline.results import netcdf, summaries
 from tiny import ROOT
 
 PAGE = f"# A page\n\nbefore\n{publish.BEGIN}\nof old\n{publish.END}\nafter\n"
@@ -47,6 +47,14 @@ def test_figures_verdicts_and_summaries_are_there(project):
     assert [p.name for p in (output / "summary").iterdir()] == ["sine.nc"]
     for name in ("claims.md", "claims.json", "speed.json"):
         assert (output / name).read_bytes() == (project / "results" / name).read_bytes()
+
+
+def test_the_crate_describes_every_file_that_was_published(project):
+    output = project / "docs" / "reproduction"
+    graph = json.loads((output / "ro-crate-metadata.json").read_text(encoding="utf-8"))["@graph"]
+    described = {entity["@id"] for entity in graph if "File" in entity["@type"]}
+    published = set((output / publish.MANIFEST).read_text().split())
+    assert described == published - {"ro-crate-metadata.json"}
 
 
 def test_the_page_tells_machine_versions_commit_and_the_cost_of_every_stage(project):
@@ -117,6 +125,27 @@ def test_it_can_be_made_again_but_deletes_nothing_of_others(project, tmp_path):
     with pytest.raises(UserError, match="not made by publish"):
         publish.publish(results, foreign)
     assert (foreign / "thesis.tex").exists()
+
+
+def test_results_of_other_code_are_refused_by_name(project, tmp_path, monkeypatch):
+    canonical = code._canonical
+    monkeypatch.setattr(code, "_canonical", lambda path: canonical(path) + "edited" * (path.name == "adam.py"))
+    with pytest.raises(FileRefused) as refused:
+        publish.publish(project / "results", tmp_path / "out")
+    assert refused.value.code == "mixture"
+    words = "2 of 3 files were made by other code or other versions than the rest: "
+    assert f"{words}summary/sine/adam_M5_N1.nc, summary/sine.nc; make them again" in str(refused.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_results_of_several_versions_are_refused_by_name(project, tmp_path):
+    results = shutil.copytree(project / "results", tmp_path / "results")
+    path = results / "summary" / "sine" / "cbo_M5_N8.nc"
+    data = netcdf.read(path)
+    data.attrs["versions"] = json.dumps({**json.loads(data.attrs["versions"]), "numpy": "1.0"})
+    netcdf.write(data, path)
+    with pytest.raises(FileRefused, match=r"1 of 3 files .* rest: summary/sine/cbo_M5_N8\.nc; make"):
+        publish.publish(results, tmp_path / "out")
 
 
 def test_a_readme_without_a_place_for_it_is_refused_before_anything_is_made(project, tmp_path):

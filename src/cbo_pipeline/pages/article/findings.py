@@ -1,0 +1,207 @@
+"""What we learned beside the verdicts: each finding is looked for in the results, and said only if they show it.
+
+A finding gives its sentences, and whether it was seen; where results are missing it says so.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cbo_pipeline.claims import rule
+from cbo_pipeline.claims.evidence import CurveResults, Evidence, NotTested, shared_seeds
+from cbo_pipeline.claims.statistics import end, first_leap, log_ratio, middle, together
+from cbo_pipeline.pages.article.numbers import counted, listed, number
+from cbo_pipeline.pages.index.content import Claim
+
+FLOOR = 1e-6  # a risk below it is at the floor of single precision
+NEAR = 0.02  # so close are a growth per step that was measured and one that is explained
+AGAIN = 10  # the variance has grown again if it ends so many times above its lowest value
+BARYCENTRES, LEAPS = 14, 6  # the claims that look at them
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The sentences of a finding, whether the results show it, and its words in the abstract."""
+
+    text: str
+    seen: bool
+    short: str = ""
+
+
+def findings(evidence: Evidence, claims: Sequence[Claim]) -> dict[str, Finding]:
+    """All of them by name, in the order of the article."""
+    by_id = {claim.id: claim for claim in claims}
+    return {
+        "rounding": _looked_for(rounding, evidence),
+        "directions": _looked_for(directions, evidence),
+        "atoms": atoms(by_id.get(BARYCENTRES)),
+        "leap": _looked_for(leap, evidence),
+    }
+
+
+def _looked_for(look: Callable[[Evidence], Finding], evidence: Evidence) -> Finding:
+    try:
+        return look(evidence)
+    except NotTested as reason:
+        return Finding(f"These results cannot tell: {reason}.", False)
+
+
+def _curve(evidence: Evidence, experiment: str, variant: str) -> CurveResults:
+    """The largest curve of a variant, whatever its scale: a finding says how much it rests on."""
+    found = [one for one in evidence.curves(experiment) if one.curve.variant == variant and one.seeds]
+    if not found:
+        raise NotTested(f"{experiment}/{variant} was not run")
+    return max(found, key=lambda one: (one.M, one.N))
+
+
+def rounding(evidence: Evidence) -> Finding:
+    """CBO on the sine in single and in double precision: where it ends, and what its variance does."""
+    single, double = (_curve(evidence, "sine", variant) for variant in ("cbo", "cbo_float64"))
+    seeds = shared_seeds(single, double)
+    if not seeds:
+        raise NotTested("the two precisions share no seed")
+    risks = [end(series) for series in together(*(one.series().with_seeds(seeds) for one in (single, double)))]
+    differences = log_ratio(*risks)
+    verdict = rule.verdict(rule.median_interval(differences))
+    lower = int(np.sum(differences < 0))
+    text = (
+        f"In single precision CBO ends at {number(middle(risks[0]))}, in double precision, all else equal, at"
+        f" {number(middle(risks[1]))} (medians; the single-precision run is lower in {lower} of"
+        f" {counted(len(seeds), 'pair')}). "
+    )
+    lowest, epoch, last = _variance(single)
+    grows = last > AGAIN * lowest
+    grown = "and then grows again:" if grows else "and does not grow again:"
+    text += (
+        f"The variance of the ensemble falls to {number(lowest)} at epoch {epoch} {grown} it ends at {number(last)};"
+        f" in double precision it ends at {number(_variance(double)[2])}. "
+    )
+    if verdict == rule.HOLDS and grows:
+        text += (
+            "In double precision the particles collapse to one point, and the search ends. In single precision"
+            " rounding keeps a spread of a few units in the last place alive; once $\\alpha$ times the differences of"
+            " risk at that spread exceeds one, the weights tell the particles apart again, and the ensemble expands"
+            " and goes on. What drives the late progress is not the noise of the method but that of the arithmetic."
+            " So the order of the operations, of which no paper speaks, is part of the algorithm."
+        )
+        return Finding(text, True, "late progress of CBO on the sine is driven by the rounding of single precision")
+    said = {rule.HOLDS: "does better", rule.FAILS: "does worse", rule.UNDECIDED: "may do better or worse"}[verdict]
+    text += (
+        f"By these seeds single precision {said}, and the variance {'grows' if grows else 'does not grow'} again:"
+        " they do not show that rounding drives the method."
+    )
+    return Finding(text, False)
+
+
+def _variance(results: CurveResults) -> tuple[float, int, float]:
+    """The lowest variance after the start (median over the seeds), its epoch, and the last one."""
+    series = results.series("variance").after(0)
+    median = np.median(series.values, axis=0)
+    place = int(np.argmin(median))
+    return float(median[place]), int(series.epochs[place]), float(median[-1])
+
+
+def directions(evidence: Evidence) -> Finding:
+    """CBO on MNIST: the variance of the ensemble against the growth of what the risk does not see."""
+    cbo = _curve(evidence, "mnist", "cbo")
+    variance, risk = cbo.series("variance"), cbo.series()
+    first, last = (float(np.median(variance.values[:, k])) for k in (0, -1))
+    settings = cbo.settings
+    steps = variance.last * settings["images"] // settings["batch_size"]
+    drift, noise = (1 - settings["lambda"] * settings["dt"]) ** 2, settings["sigma_squared"] * settings["dt"]
+    text = (
+        f"On MNIST the variance of the ensemble goes from {number(first)} to {number(last)} within"
+        f" {counted(steps, 'step')} ({counted(variance.last, 'epoch')}, {counted(len(cbo.seeds), 'run')}), while the"
+        f" risk goes from {number(middle(risk.values[:, 0]))} to {number(middle(end(risk)))}. "
+    )
+    if not last > first > 0:
+        return Finding(f"{text}It does not grow: these results do not show such directions.", False)
+    measured = (last / first) ** (1 / max(1, steps)) if np.isfinite(last) else np.inf
+    text += (
+        f"That is a factor of {number(measured, 3)} per step. Weights of pixels that are blank in a minibatch do not"
+        " change its risk, so in these directions the consensus point is a particle taken at random once a few"
+        " particles have all the weight. About a random particle the mean square is twice that about the mean, and"
+        r" the spread is multiplied in each step by $(1-\lambda\Delta t)^2 + 2\tilde\sigma^2\Delta t ="
+        rf" {drift + 2 * noise:.3g}$, where the usual count has $(1-\lambda\Delta t)^2 + \tilde\sigma^2\Delta t ="
+        rf" {drift + noise:.3g}$. "
+    )
+    near = abs(measured - (drift + 2 * noise)) <= NEAR
+    text += "The first of the two is what was measured. " if near else "What was measured is neither of the two. "
+    if near and drift + 2 * noise > 1 > drift + noise:
+        text += (
+            r"The condition $2\lambda > \tilde\sigma^2$ is met, and the ensemble still spreads without bound where"
+            " the risk is blind; an image that lights such a pixel later is then met by huge weights."
+        )
+    return Finding(text, near, "ensembles spread without bound in directions that the risk does not see")
+
+
+def atoms(claim: Claim | None) -> Finding:
+    """The check of Proposition 2: is a measure of more than M atoms a better barycentre?"""
+    details: Mapping[str, Any] = claim.details if claim else {}
+    if details.get("example_gain") is None or details.get("instances") is None:
+        return Finding("These results cannot tell: the numerical check of the barycentres was not made.", False)
+    gain, better, instances = details["example_gain"], int(details["more_atoms_better"]), int(details["instances"])
+    text = (
+        f"Every fixed point that we found is a weighted average under optimal permutations, to"
+        f" {number(details['residual'], 1)}; among measures of $M$ atoms it is the best in"
+        f" {details['fixed_point_is_best']:.0%} of {counted(instances, 'random ensemble')}. "
+    )
+    if not (better > 0 or gain > 1e-9):
+        return Finding(f"{text}No measure of more atoms was better.", False)
+    text += (
+        f"But a barycentre of empirical measures of $M$ atoms need not have $M$ atoms: in an example of three atoms"
+        f" each, a measure of more atoms has a value that is lower by {gain:.1%}"
+        f" ({better} of the random ensembles have one too). The proof of Proposition 2 takes the number of atoms for"
+        " granted; its statement holds among measures of $M$ atoms."
+    )
+    return Finding(text, True, "a barycentre of networks may need more neurons than each of them has")
+
+
+def leap(evidence: Evidence) -> Finding:
+    """Adam's sweep on MNIST: at which learning rates it leaps, when, and from which risk."""
+    sweep = sorted(
+        (one for one in evidence.curves("mnist", "adam") if one.seeds), key=lambda one: -one.settings["dt"]
+    )
+    if not sweep:
+        raise NotTested("Adam was not run on MNIST")
+    told, leaping_rates, before, starts = [], [], [], []
+    for one in sweep:
+        series = one.series()
+        first = first_leap(series)
+        leaping = np.isfinite(first)
+        lowest = np.minimum.accumulate(series.smallest, axis=1)
+        floors = [
+            lowest[row, max(0, int(np.searchsorted(series.epochs, epoch)) - 1)]
+            if np.isfinite(epoch)
+            else lowest[row, -1]
+            for row, epoch in enumerate(first)
+        ]
+        rate = f"at {number(one.settings['dt'], 1)} "
+        if leaping.any():
+            leaping_rates.append(one)
+            before.append(middle(np.array(floors)[leaping]))
+            starts.append(float(np.min(first)))
+            said = (
+                f"{int(leaping.sum())} of {counted(len(first), 'run')} leap, first at epoch"
+                f" {number(middle(first[leaping]), 4)} from a risk of"
+                f" {number(before[-1])} (medians)"
+            )
+        else:
+            said = f"none of {counted(len(first), 'run')} leaps in {series.last} epochs (lowest risk"
+            said += f" {number(middle(np.array(floors)))})"
+        told.append(rate + said)
+    text = "A leap is a risk above ten times the smallest so far. By Adam's learning rate: " + "; ".join(told) + ". "
+    if not leaping_rates:
+        return Finding(f"{text}So within these epochs Adam does not leap.", False)
+    if max(before) > FLOOR:
+        return Finding(f"{text}These leaps do not all begin at the floor of single precision.", False)
+    text += (
+        "So what the paper calls unstable is not the descent: it begins when the risk has reached the floor of single"
+        " precision. We explain it so: there gradients are rounding errors, the second moments have decayed, and a"
+        " step of the size of the learning rate has no direction."
+        f" A run of fewer than {number(min(starts), 5)} epochs would not have shown any leap."
+    )
+    rates = listed([number(one.settings["dt"], 1) for one in leaping_rates])
+    return Finding(text, True, f"Adam's instability on MNIST is a leap at the floor of single precision (at {rates})")

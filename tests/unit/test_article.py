@@ -1,0 +1,215 @@
+"""The article: filled from results, and nothing but results."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import page_results
+import synthetic
+from cbo_pipeline.claims.evidence import Evidence
+from cbo_pipeline.claims.rule import VERDICTS
+from cbo_pipeline.cli.main import main
+from cbo_pipeline.errors import UserError
+from cbo_pipeline.pages import article
+from cbo_pipeline.pages.article import facts, findings, pdf, render
+from cbo_pipeline.pages.index import content
+
+HOSTILE = "<script>alert(1)</script> $x$ **b** {{version}} | `c`"
+MNIST = {**page_results.CBO, "sigma_squared": 1.4, "images": 100, "batch_size": 10}
+SEEDS, EPOCHS = 6, 60
+
+
+def made(folder, results) -> tuple[str, str]:
+    """The article of a folder of results: Markdown and HTML."""
+    article.write(results, folder / "article.html", folder / "article.md")
+    return (folder / "article.md").read_text(encoding="utf-8"), (folder / "article.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return page_results.make(tmp_path_factory.mktemp("results"))
+
+
+def test_no_place_is_left_and_every_claim_is_told_with_its_verdict(results, tmp_path):
+    for text in made(tmp_path, results):
+        assert not render.PLACE.search(text)
+        assert "{{" not in text
+    text = (tmp_path / "article.md").read_text(encoding="utf-8")
+    rows = json.loads((results / "claims.json").read_text())
+    for row in rows:
+        line = next(line for line in text.splitlines() if line.startswith(f"| {row['id']} |"))
+        assert f" {row['verdict']} |" in line
+    counts = [sum(row["verdict"] == verdict for row in rows) for verdict in VERDICTS]
+    assert f"{counts[0]} hold, {counts[1]} hold in part, {counts[2]} are undecided, {counts[3]} do not hold" in text
+
+
+def test_claims_stand_in_the_section_of_their_verdict(results, tmp_path):
+    text, _ = made(tmp_path, results)
+    _, held = text.split("These claims hold:")
+    held, others = held.split("## What was reproduced in part")
+    for row in json.loads((results / "claims.json").read_text()):
+        assert (f"**Claim {row['id']}.**" in held) == (row["verdict"] == "holds")
+        assert (f"**Claim {row['id']}.**" in others) == (row["verdict"] != "holds")
+
+
+def test_the_same_results_give_the_same_bytes(results, tmp_path):
+    assert made(tmp_path, results) == made(tmp_path, results)
+
+
+def test_the_numbers_follow_the_results(results, tmp_path):
+    """Another number in claims.json is another number in the article."""
+    import shutil
+
+    shutil.copytree(results, tmp_path / "copy")
+    rows = json.loads((results / "claims.json").read_text())
+    rows[0] |= {"value": 0.7654, "spread": [0.71, 0.83], "verdict": "does not hold", "seen": "seen otherwise: 0.7654"}
+    (tmp_path / "copy" / "claims.json").write_text(json.dumps(rows))
+    text, _ = made(tmp_path, tmp_path / "copy")
+    assert "| ○ does not hold | 0.77 | 0.71 to 0.83 |" in text
+    assert "**Claim 1.** Seen otherwise: 0.7654." in text
+    assert text.index("These do not hold:") < text.index("**Claim 1.**")
+
+
+def test_what_is_missing_is_said(tmp_path):
+    """A folder with nothing but verdicts: every section says what it lacks."""
+    results = page_results.only_verdicts(tmp_path)
+    text, _ = made(tmp_path, results)
+    assert facts.NO_READINGS in text
+    assert "Other readings of the paper were not run." in text
+    assert "What they cost was not recorded." in text
+    assert "These results cannot tell: sine/cbo was not run." in text
+    assert "These results cannot tell: mnist/cbo was not run." in text
+    assert "These results cannot tell: Adam was not run on MNIST." in text
+    assert "the numerical check of the barycentres was not made" in text
+    assert "Not drawn from these results: `sine_training` and `comparison_cbo_adam`." in text
+    assert "Speeds on MNIST cannot be compared here: they were not measured." in text
+    assert "The costs of single methods were not measured." in text
+    assert "Beside the verdicts we found" not in text
+
+
+def test_readings_that_turn_a_verdict_are_named(results, tmp_path):
+    text, _ = made(tmp_path, results)
+    section = text.split("## What turns with the reading")[1].split("\n## ")[0]
+    assert "2 readings were run" in section
+    assert "**1.** Sine: CBO ends at a lower risk than Adam. Turns with: scaling." in section
+    assert re.search(r"Claims 2, 3, .* keep their verdicts", section)
+
+
+def test_text_of_results_stays_text(tmp_path):
+    results = page_results.make(tmp_path, HOSTILE)
+    text, page = made(tmp_path, results)
+    assert "<script" not in page
+    assert "<script" not in text.replace("\\<script", "")
+    assert "{{version}}" in page.replace("\\", "")  # told as it is, not filled
+
+
+# --- Findings: each said only if the results show it ---------------------------------------------------------------
+
+
+def tile(row) -> np.ndarray:
+    return np.tile(np.asarray(row, float), (SEEDS, 1))
+
+
+def sine(end_single: float, end_double: float, last_variance: float) -> Evidence:
+    """Two precisions; the variance falls to 1e-12 and ends where it is told to."""
+    half = EPOCHS // 2
+    variance = tile(np.r_[np.geomspace(1, 1e-12, half + 1), np.geomspace(1e-12, last_variance, EPOCHS - half)])
+    curves = [
+        synthetic.curve(
+            "sine", variant, page_results.fall(end, k), M=100, N=200, method="cbo", settings=page_results.CBO,
+            variance=spread,
+        )
+        for k, (variant, end, spread) in enumerate(
+            (("cbo", end_single, variance), ("cbo_float64", end_double, tile(np.geomspace(1, 1e-30, EPOCHS + 1))))
+        )
+    ]  # fmt: skip
+    return Evidence({"sine": synthetic.summary(*curves)})
+
+
+def test_rounding_is_the_engine_only_where_single_precision_wins_and_the_variance_grows_again():
+    found = findings.rounding(sine(5e-4, 1e-2, 1e-6))
+    assert found.seen
+    assert "grows again: it ends at $10^{-6}$" in found.text
+    for evidence in (sine(1e-2, 5e-4, 1e-6), sine(5e-4, 5e-4, 1e-6), sine(5e-4, 1e-2, 1e-12)):
+        found = findings.rounding(evidence)
+        assert not found.seen
+        assert "do not show that rounding drives the method" in found.text
+
+
+@pytest.mark.parametrize(("growth", "seen"), [(1.09, True), (1.3, False), (0.9, False)])
+def test_directions_are_unseen_only_where_the_spread_grows_as_explained(growth, seen):
+    """(1 - 0.1)^2 + 2 * 1.4 * 0.1 = 1.09 per step, ten steps an epoch."""
+    variance = tile(growth ** (10.0 * np.arange(EPOCHS + 1)))
+    curve = synthetic.curve("mnist", "cbo", page_results.fall(0.5, 1), M=20, N=9, settings=MNIST, variance=variance)
+    found = findings.directions(Evidence({"mnist": synthetic.summary(curve)}))
+    assert found.seen == seen
+    assert ("= 1.09$" in found.text) == (growth > 1)
+
+
+def adam(rate: float, floor: float, leaps_at: int | None):
+    risk = page_results.fall(floor, 5, noise=0.1)
+    if leaps_at:
+        risk[:, leaps_at] = 1.0
+    return synthetic.curve("mnist", f"adam_{rate:g}", risk, M=20, N=1, method="adam", settings={"dt": rate})
+
+
+def test_a_leap_is_at_the_floor_only_if_it_begins_there():
+    found = findings.leap(Evidence({"mnist": synthetic.summary(adam(1e-2, 1e-9, 55), adam(1e-3, 1e-9, None))}))
+    assert found.seen
+    assert "6 of 6 runs leap, first at epoch 55" in found.text
+    assert "none of 6 runs leaps" in found.text
+    early = findings.leap(Evidence({"mnist": synthetic.summary(adam(1e-2, 1e-3, 30))}))
+    assert not early.seen
+    assert "do not all begin at the floor" in early.text
+    calm = findings.leap(Evidence({"mnist": synthetic.summary(adam(1e-2, 1e-9, None))}))
+    assert not calm.seen
+
+
+def test_more_atoms_are_told_only_if_they_were_better():
+    details = {"residual": 1e-15, "instances": 100, "fixed_point_is_best": 0.77, "more_atoms_better": 0}
+    claim = content.Claim(14, "5.1", "Proposition 2", "holds in part", details={**details, "example_gain": 0.074})
+    assert "lower by 7.4%" in findings.atoms(claim).text
+    none = content.Claim(14, "5.1", "Proposition 2", "holds", details={**details, "example_gain": 0.0})
+    assert not findings.atoms(none).seen
+
+
+# --- The command ---------------------------------------------------------------------------------------------------
+
+
+def test_the_command_writes_and_replaces_only_its_own(results, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    command = ["article", "--results", str(results), "--output", "article.html", "--markdown", "article.md"]
+    assert main(command) == 0
+    assert main(command) == 0
+    (tmp_path / "article.md").write_text("mine")
+    assert main(command) != 0
+    assert (tmp_path / "article.md").read_text() == "mine"
+
+
+def test_without_a_browser_a_pdf_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setattr(pdf, "browser", lambda: None)
+    with pytest.raises(UserError) as caught:
+        pdf.check(tmp_path / "article.pdf")
+    assert (caught.value.code, caught.value.key) == ("missing-program", "--pdf")
+
+
+def test_a_file_that_is_no_pdf_is_kept(monkeypatch, tmp_path):
+    monkeypatch.setattr(pdf, "browser", lambda: "browser")
+    (tmp_path / "thesis.pdf").write_text("mine")
+    for name in ("thesis.pdf", "article.txt"):
+        with pytest.raises(UserError) as caught:
+            pdf.check(tmp_path / name)
+        assert (caught.value.code, caught.value.key) == ("foreign", "--pdf")
+
+
+@pytest.mark.skipif(pdf.browser() is None, reason="no Chromium is installed")
+def test_it_is_printed_on_a_few_pages_with_the_same_bytes(results, tmp_path):
+    article.write(results, tmp_path / "article.html")
+    printed = []
+    for name in ("one.pdf", "two.pdf"):
+        pdf.write(tmp_path / "article.html", tmp_path / name)
+        printed.append((tmp_path / name).read_bytes())
+    assert printed[0] == printed[1]
+    assert 1 <= len(re.findall(rb"/Type\s*/Page\b", printed[0])) <= 5
