@@ -13,6 +13,7 @@ __version__ = "1.0.0"
 # What the front door offers, and where it lives. Nothing is imported before it is asked for.
 _OFFERED = {
     "train": "cbo_pipeline.api",
+    "predict": "cbo_pipeline.api",
     "load_config": "cbo_pipeline.config",
     "open_run": "cbo_pipeline.api",
     "open_summary": "cbo_pipeline.api",

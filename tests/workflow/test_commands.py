@@ -57,6 +57,7 @@ PLANNED = (
     "make report OF=paper",
     "make test",
     "make faults",
+    "make soak",
     "make bench",
     'make bench ONLY="bench_ot paper"',
     "make publish",

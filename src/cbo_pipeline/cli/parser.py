@@ -5,7 +5,7 @@ import difflib
 import re
 
 import cbo_pipeline
-from cbo_pipeline.cli.commands import data, judging, looking, publishing, summarising, training, trusting
+from cbo_pipeline.cli.commands import data, judging, looking, predicting, publishing, summarising, training, trusting
 from cbo_pipeline.errors import UserError
 
 DESCRIPTION = """\
@@ -18,7 +18,7 @@ A single run, and a look at it:
   cbo-pipeline train --experiment sine --method cbo --seed 0 --output run.nc
   cbo-pipeline show run.nc
 """
-MODULES = (training, looking, data, summarising, judging, publishing, trusting)
+MODULES = (training, predicting, looking, data, summarising, judging, publishing, trusting)
 
 
 class Parser(argparse.ArgumentParser):

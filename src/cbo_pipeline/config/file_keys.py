@@ -4,14 +4,13 @@ Such a key is marked ``x-file: true`` in the schema. Where a run takes the key w
 digest of the file's content stands there: another content is another run.
 """
 
-import functools
-import hashlib
 import os
 from pathlib import Path
 from typing import Any
 
 from cbo_pipeline.config import messages, schema
 from cbo_pipeline.errors import ConfigError
+from cbo_pipeline.problems._table_digest import digest_of
 
 
 def plugin_folders(content: dict, folder: Path) -> list[Path]:
@@ -57,18 +56,10 @@ def with_digests(settings: dict[str, Any], taken: set[str], place: str) -> dict[
 
 def _digest_of(path: str, place: str) -> str:
     try:
-        status = Path(path).stat()
-        return _digest(path, status.st_mtime_ns, status.st_size)
+        return digest_of(path)
     except OSError as error:
         words = f"{path} cannot be read ({error.strerror or error})"
         raise ConfigError(f"{place}: {words}", code="unreadable", key=place, file=path) from None
-
-
-@functools.cache
-def _digest(path: str, modified: int, size: int) -> str:
-    """Of the file as it is now: its time and size are part of the question."""
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _from_here(path: Path) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cbo_pipeline import plugins
-from cbo_pipeline.config import epoch_lists, file_keys, inheritance, messages, schema, sweeps, yaml_files
+from cbo_pipeline.config import epoch_lists, file_keys, inheritance, messages, schema, sweeps, tables, yaml_files
 from cbo_pipeline.config.schema import project_file
 
 
@@ -39,6 +39,7 @@ def assembled(contents: Sequence[tuple[dict, Path]]) -> dict:
         lay_over(merged, content)
         epoch_lists.cut(merged, shorter)
     merged.pop("plugins", None)
+    tables.add_methods(merged)
     return written_out(merged, left_out)
 
 

@@ -25,7 +25,8 @@ def parts(run) -> dict[str, int]:
     """Bytes by the setting that they grow with; ``run`` is a ``run.Run``."""
     problem, method = problems.find(run.problem), methods.find(run.method)
     M, N, settings = run.name.M, run.name.N, run.settings
-    shapes = network.shapes(M, problem.features, problem.outputs, settings.get("outer_bias", problem.outer_bias))
+    d, outputs = problem.sizes(settings) if hasattr(problem, "sizes") else (problem.features, problem.outputs)
+    shapes = network.shapes(M, d, outputs, settings.get("outer_bias", problem.outer_bias))
     parameters = sum(math.prod(shape) for shape in shapes.values())
     single = DOUBLE if settings.get("precision") == "float64" else DOUBLE // 2
     # The initial law is drawn in double precision before it is rounded.
@@ -33,7 +34,7 @@ def parts(run) -> dict[str, int]:
     networks = settings.get("tasks", 1) * parameters * single
     return {
         "N" if N >= M else "M": particles,
-        "points": 4 * problem.data_size(settings) * (problem.features + problem.outputs) * DOUBLE,
+        "points": 4 * problem.data_size(settings) * (d + outputs) * DOUBLE,
         "batch_size": problem.scratch_bytes(settings, M, N) + method.scratch_bytes(settings, M, N),
         "epochs": settings["epochs"] * RECORDS * settings.get("tasks", 1),
         "snapshots": 3 * (len(settings["snapshots"]) + 1) * networks,

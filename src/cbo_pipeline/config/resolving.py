@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cbo_pipeline import methods, problems
-from cbo_pipeline.config import epoch_lists, file_keys, keys, messages, run_checks
+from cbo_pipeline.config import epoch_lists, file_keys, keys, messages, run_checks, tables
 from cbo_pipeline.config.names import Curve, RunName
 from cbo_pipeline.config.normalise import normalised
 from cbo_pipeline.config.run import Run
@@ -51,7 +51,10 @@ def resolve(config: dict, name: RunName, changes: dict[str, Any] | None = None) 
             words = f"{method} on {problem} takes no such key{messages.closest(key, taken)}"
             raise messages.refuse(f"{place}.{key}", words, "not-taken")
     merged = {**merged_settings(config, name.experiment, name.variant), **(changes or {})}
-    given = file_keys.with_digests({key: merged[key] for key in taken if key in merged}, taken, place)
+    given = {key: merged[key] for key in taken if key in merged}
+    tables.check_size(problem, given, place)
+    given = file_keys.with_digests(given, taken, place)
+    given = tables.filled_in(problem, method, given, place)
     run = Run(name, problem, method, normalised(problem, method, given))
     run_checks.check_run(run, place)
     epoch_lists.check_level(changes or {}, run.settings["epochs"], place)
@@ -108,9 +111,10 @@ def chosen_run(
 
 
 def merged_settings(config: dict, experiment: str, variant: str) -> dict:
-    """Settings of the experiment, with those of the variant laid over them."""
+    """Settings of the experiment, with those of the variant laid over them; a table has defaults below both."""
     content = config["experiments"][experiment]
     outer = {key: value for key, value in content.items() if key not in ("methods", "problem")}
+    outer = laid_over(tables.defaults(*kinds(config, experiment, variant)), outer)
     inner = {key: value for key, value in content["methods"][variant].items() if key != "method"}
     return laid_over(outer, inner)
 

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from cbo_pipeline.errors import FileRefused, UserError
-from cbo_pipeline.results import code, ledger, runs
+from cbo_pipeline.results import code, finished, ledger, runs
 from cbo_pipeline.results.versions import versions
 from cbo_pipeline.training.loop import Training
 
@@ -91,7 +91,7 @@ def remade(run, last: int, digest: str) -> xr.Dataset:
     """The dataset of a run, trained again up to the epoch ``last``."""
     training = Training.start(run)
     training.advance(last * training.batches_per_epoch)
-    return runs.dataset(run, training.history, digest)
+    return finished.dataset(training, digest)
 
 
 def compare(stored: xr.Dataset, again: xr.Dataset, last: int) -> tuple[int, str]:

@@ -39,7 +39,7 @@ def add_config(command: argparse.ArgumentParser) -> None:
 
 
 # The options of ``add_run`` but for --settings, by their names.
-RUN_OPTIONS = ("experiment", "method", "seed", "width", "particles", "config", "set")
+RUN_OPTIONS = ("experiment", "method", "seed", "width", "particles", "config", "set", "data", "target", "inputs")
 
 
 def add_run(command: argparse.ArgumentParser) -> None:
@@ -60,6 +60,11 @@ def add_run(command: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="other settings, such as epochs=10",
     )
+    command.add_argument("--data", metavar="FILE", help="instead of an experiment: a table (.csv, .npz, .nc)")
+    command.add_argument(
+        "--target", action="append", default=[], metavar="NAME", help="its column to be computed; may be repeated"
+    )
+    command.add_argument("--inputs", metavar="NAMES", help="its columns to be seen, a,b,c (default: all others)")
     command.add_argument(
         "--settings", metavar="JSON", help="the complete settings of the run, as the workflow gives them"
     )
@@ -75,6 +80,11 @@ def chosen_run(options):
             words = f"--{given[0]}: --settings holds all of a run; give one or the other"
             raise ConfigError(words, code="conflict", key=f"--{given[0]}")
         return settings.Run.from_json(options.settings)
+    if options.data is not None:
+        return _run_on_table(options)
+    for name in ("target", "inputs"):
+        if getattr(options, name) not in (None, []):
+            raise ConfigError(f"--{name}: goes with --data, which names a table", code="conflict", key=f"--{name}")
     if options.experiment is None or options.method is None:
         words = "--experiment and --method are needed, such as --experiment sine --method cbo"
         raise ConfigError(words, code="missing", key="--experiment")
@@ -90,6 +100,36 @@ def chosen_run(options):
         options.particles,
         _changes(options.set),
     )
+
+
+def _run_on_table(options):
+    """The run on a table that is named by --data."""
+    from cbo_pipeline.config import table_runs
+
+    if options.experiment is not None or options.config:
+        name = "--experiment" if options.experiment is not None else "--config"
+        words = f"{name}: --data names a table by itself; in a config write problem: table and data: {options.data}"
+        raise ConfigError(words, code="conflict", key=name)
+    if options.method is None or not options.target:
+        name = "--method" if options.method is None else "--target"
+        words = f"{name}: needed beside --data, such as --target y --method cbo"
+        raise ConfigError(words, code="missing", key=name)
+    inputs = None if options.inputs is None else [name.strip() for name in options.inputs.split(",")]
+    return table_runs.chosen_run(
+        options.data,
+        options.target,
+        inputs,
+        options.method,
+        options.seed or 0,
+        options.width,
+        options.particles,
+        _changes(options.set),
+    )
+
+
+def data_files(run) -> list[Path]:
+    """The files of data that a run reads: inputs of its command."""
+    return [Path(run.settings["data"])] if "data" in run.settings else []
 
 
 def _changes(assignments) -> dict:

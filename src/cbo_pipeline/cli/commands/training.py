@@ -12,6 +12,7 @@ from cbo_pipeline.cli.commands.options import (
     add_run,
     check_output,
     chosen_run,
+    data_files,
     seconds,
 )
 from cbo_pipeline.errors import ConfigError
@@ -80,15 +81,18 @@ def train_one(run, output: Path, kept: Path | None, options, whole: Path | None 
     """
     from cbo_pipeline import files
     from cbo_pipeline.cli import progress
-    from cbo_pipeline.config import memory
-    from cbo_pipeline.results import code, netcdf, runs, whole_runs
+    from cbo_pipeline.config import memory, table_runs
+    from cbo_pipeline.results import code, finished, netcdf, whole_runs
     from cbo_pipeline.training import checkpoint
 
     memory.check(run, run.name.place)
     kept = kept or output.with_name(f"{output.name}.checkpoint")
     checkpoint.refuse_output(kept, output)
     files.refuse_irregular(kept)
-    outputs.check([outputs.Output("--output", output, "run")], options.config, options.force)
+    inputs = [*options.config, *data_files(run)]
+    outputs.check([outputs.Output("--output", output, "run")], inputs, options.force)
+    if options.data is not None:
+        streams.say(table_runs.words(run))
     outputs.tell_what_is_replaced(output, run.json)
     # Now: a source that is edited later is not what runs here.
     digest, fingerprint = code.run_digest(run.method, run.problem), code.fingerprint(run.method, run.problem)
@@ -113,7 +117,7 @@ def train_one(run, output: Path, kept: Path | None, options, whole: Path | None 
                 then = "starts again" if keeper.failed else f"continues from {kept}"
                 streams.say(f"\nstopped by {keeper.signal.name}; the same command {then}")
                 return 128 + keeper.signal
-    netcdf.write(runs.dataset(run, training.history, digest), whole or output)
+    netcdf.write(finished.dataset(training, digest), whole or output)
     if whole is not None:
         whole_runs.put(whole, output)
     checkpoint.remove(run, kept)
@@ -132,7 +136,11 @@ def _result(run, history, output) -> str:
     first, last = (float(np.median(history.records["risk"][e])) for e in (0, -1))
     what = "median risk over the tasks" if history.tasks > 1 else "risk"
     epochs = "1 epoch" if history.epochs == 1 else f"{history.epochs} epochs"
-    return f"{run.name}: {what} {first:.3e} at the start, {last:.3e} after {epochs}; written to {output}"
+    told = f"{run.name}: {what} {first:.3e} at the start, {last:.3e} after {epochs}"
+    for name, word in (("risk_test", "on the test part"), ("accuracy", "classified correctly there")):
+        if name in history.records and "data" in run.settings:
+            told += f", {float(np.median(history.records[name][-1])):.4g} {word}"
+    return f"{told}; written to {output}"
 
 
 def _cost(options) -> int:
@@ -142,6 +150,6 @@ def _cost(options) -> int:
 
     run = chosen_run(options)
     memory.check(run, run.name.place)
-    check_output(options, "cost", options.config)
+    check_output(options, "cost", [*options.config, *data_files(run)])
     costs.write(cost.measure(run, options.seconds), options.output)
     return 0
