@@ -13,17 +13,18 @@
 #   make quick     the unit tests, in a minute
 #   make test      lint and all tests
 #   make faults    kill, fill, cut and break things; count what survives
+#   make soak      a thousand runs on a throwaway Slurm while everything fails; needs root (some 25 minutes)
 #   make bench     how fast it is, against the peers
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(CURDIR)/$(VENV)/bin
 CORES ?= all
 
-.PHONY: setup figures demo paper certain readings horizon report verify publish article quick test lint faults bench rulegraph clean help
+.PHONY: setup figures demo paper certain readings horizon report verify publish article quick test lint faults soak bench rulegraph clean help
 .DEFAULT_GOAL := help
 
 help:
-	@sed -n '2,16s/^# *//p' Makefile
+	@sed -n '2,17s/^# *//p' Makefile
 
 # One stamp for each set of packages: set-up runs again only when what is to be installed changes, or when the folder was
 # moved, since the programs of an environment name the folder in which it was made.
@@ -104,6 +105,10 @@ test: lint
 # Faults are counted as the tests do them; the table goes into docs/reliability.md.
 faults: $(VENV)/.dev
 	"$(BIN)/python" -m pytest -p tests.reliability --reliability docs/reliability.md tests/faults
+
+# The same under load: SOAK="--runs 100 --faults 20 --seed 7" for less, or for one that was seen before.
+soak: $(VENV)/.dev
+	PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests" "$(BIN)/python" -m soak --write docs/reliability.md $(SOAK)
 
 bench:
 	test -x .bench-venv/bin/python || $(PYTHON) -m venv .bench-venv

@@ -24,6 +24,7 @@ SEAL = b"\ncbo_pipeline sha256 "
 SEAL_LENGTH = len(SEAL) + 64 + 1  # 64 hexadecimal digits and the end of the line
 BLOCK = 1 << 20  # bytes that are hashed together
 MARK = "made by cbo_pipeline:"  # in figures and pages, followed by their kind
+PARTIAL = re.compile(r"\..+\.([A-Za-z0-9-]+)\.(\d+)\.partial")  # the name of a file that is being written
 STREAMS = ("/dev/std", "/dev/fd/", "/proc/")  # links to what other processes may write to at the same time
 
 
@@ -106,6 +107,28 @@ def check_seal(path: Path) -> None:
         raise SealBroken
 
 
+def is_damaged(path: Path) -> bool:
+    """Whether a file that was written whole is no longer what was written.
+
+    Its seal does not fit; or it is empty or ends in zeros, as after a crash before the disk had it. A file without a
+    seal may be somebody else's, or older. A seal in which a single byte is wrong was a seal.
+    """
+    if not path.is_file():
+        return False
+    size = path.stat().st_size
+    try:
+        check_seal(path)
+    except SealBroken:
+        return True
+    except NotSealed:
+        with path.open("rb") as file:
+            file.seek(max(0, size - SEAL_LENGTH))
+            last = file.read()
+        wrong = sum(a != b for a, b in zip(last, SEAL, strict=False))
+        return not any(last) or (len(last) == SEAL_LENGTH and wrong == 1)
+    return False
+
+
 def refuse_irregular(path: str | Path) -> None:
     """Refuse a place that only a regular file could be written to if something else were destroyed or guessed."""
     name, path = str(path), Path(path)
@@ -150,6 +173,15 @@ def check_writable(path: Path) -> None:
 
 def _host() -> str:
     return re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())
+
+
+def clear_remains_below(folder: Path) -> None:
+    """Delete the partial files of dead processes, whatever file they were to become, in a folder and all below it."""
+    for file in folder.rglob(".*.partial"):
+        found = PARTIAL.fullmatch(file.name)
+        if found and not _in_use(file, *found.groups()):
+            with contextlib.suppress(OSError):
+                file.unlink(missing_ok=True)
 
 
 def _clear_remains(path: Path) -> None:

@@ -1,10 +1,7 @@
 """The workflow on a real Slurm, a throwaway cluster of two nodes without accounting, through the default profile."""
 
-import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
 import venv
 from datetime import datetime, timedelta
@@ -15,56 +12,16 @@ import pytest
 from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.results import netcdf, runs
 from cbo_pipeline.training.loop import train
-from tiny import OVERLAY, ROOT, SUMMARY, digests, environment, finish, snakemake_command, start, wait_until
+from throwaway_slurm import Cluster, missing
+from tiny import OVERLAY, ROOT, SUMMARY, digests, finish, snakemake_command, start, wait_until
 
 pytestmark = pytest.mark.workflow
-TOOLS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue")
-MISSING = [tool for tool in TOOLS if not shutil.which(tool, path=f"{os.environ['PATH']}:/usr/sbin")]
-if MISSING:
-    pytest.skip(
-        f"no Slurm here ({', '.join(MISSING)} missing): apt-get install slurm-wlm munge", allow_module_level=True
-    )
-if os.geteuid():
-    pytest.skip("the throwaway Slurm cluster needs root", allow_module_level=True)
+if missing():
+    pytest.skip(missing(), allow_module_level=True)
 # What differs on the throwaway cluster from the profile: no accounts, and files are seen at once.
 HERE = ["--slurm-no-account", "--latency-wait", "20"]
 # Runs long enough to be hit, in an overlay laid over tests/tiny.yaml.
 LONGER = "experiments: {sine: {epochs: 20000, methods: {adam: null}}}\n"
-
-
-class Cluster:
-    """The throwaway cluster; its commands are found in ``environment``."""
-
-    def __init__(self, folder: Path):
-        self.folder, self.script = folder, ROOT / "tests" / "slurm_cluster.sh"
-        path = f"{folder}/bin:{os.environ['PATH']}:/usr/sbin"
-        self.environment = {"SLURM_CONF": f"{folder}/slurm.conf", "PATH": path}
-
-    def start(self) -> None:
-        started = subprocess.run(
-            [self.script, "start", self.folder, "2"],
-            env={**environment(), "PATH": self.environment["PATH"]},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert started.returncode == 0, started.stdout + started.stderr
-
-    def stop(self) -> None:
-        subprocess.run([self.script, "stop", self.folder], check=True)
-
-    def run(self, *command: str) -> str:
-        known = environment(**self.environment)
-        return subprocess.run(command, env=known, capture_output=True, text=True, check=True).stdout
-
-    def running(self) -> list[list[str]]:
-        """Job (or task of an array) and node of every job that runs."""
-        return [line.split() for line in self.run("squeue", "-h", "-r", "-t", "R", "-o", "%i %N").splitlines()]
-
-    def kill_node(self, node: str) -> None:
-        """The node is lost to Slurm. Its job lives on, so that two processes may come to write one output."""
-        os.kill(int((self.folder / f"slurmd.{node}.pid").read_text()), signal.SIGKILL)
-        self.run("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,15 @@ from cbo_pipeline.claims.reading_verdicts import robustness, shapley
 from cbo_pipeline.claims.readings import BASE, ReadingPlan
 from cbo_pipeline.claims.rule import FAILS, HOLDS, NOT_TESTED, UNDECIDED
 from cbo_pipeline.cli.main import main
-from cbo_pipeline.config import resolve, runs
+from cbo_pipeline.config import RunName, resolve, runs
 from cbo_pipeline.config.schema import project_file
 from cbo_pipeline.errors import ConfigError
+from cbo_pipeline.pages import readings as pages
 from cbo_pipeline.results import contract, netcdf
+from cbo_pipeline.training.loop import train
 from cbo_pipeline.workflow import readings as workflow_readings
 from synthetic import curve, settling
+from tiny import run_of
 
 SMALL = {
     "most_seeds": 5,
@@ -95,12 +98,20 @@ def sine_keys(**keys):
         ({**SMALL, "together": [["plain"]]}, "together[0]", "empty"),
         ({**changed(claims=[3]), "together": [["plain", "short"]]}, "together[0]", "empty"),
         ({**SMALL, "crossed": {"experiment": "sine", "claims": [0]}}, "crossed.claims", "unknown-name"),
+        ({**SMALL, "crossed": {"experiment": "sine", "claims": [1], "same": {"odd": ["scaling"]}}}, "crossed.same",
+         "unknown-name"),
+        ({**SMALL, "crossed": {"experiment": "sine", "claims": [1], "same": {"plain": ["odd"]}}},
+         "crossed.same.plain", "unknown-name"),
+        ({**SMALL, "crossed": {"experiment": "sine", "claims": [1], "same": {"plain": "batches"}}},
+         "crossed.same.plain", "wrong-type"),
+        ({**SMALL, "crossed": {"experiment": "sine", "claims": [1], "same": ["plain"]}}, "crossed.same",
+         "wrong-type"),
         ({**SMALL, "most_seeds": 0}, "most_seeds", "wrong-type"),
         ({**SMALL, "reading": {}}, "reading", "unknown-key"),
         ({"choices": {}}, "readings", "missing"),
         ({**SMALL, "readings": [1]}, "readings", "wrong-type"),
     ],
-)
+)  # fmt: skip
 def test_a_mistake_is_one_line_that_names_the_key(tmp_path, content, key, code):
     with pytest.raises(ConfigError) as error:
         ReadingPlan.of(readings=written(tmp_path, content))
@@ -173,6 +184,41 @@ def test_combinations_share_their_runs(plan):
     assert names["plain--fresh--short"].choices.epochs == {"sine": 100}
 
 
+def test_choices_that_make_no_difference_beside_a_reading_share_its_runs(tmp_path):
+    crossed = {"experiment": "sine", "claims": [1], "same": {"plain": ["batches"]}}
+    plan = ReadingPlan.of(readings=written(tmp_path, {**SMALL, "crossed": crossed}))
+    both = next(s for s in plan.crossed() if s.name == "plain--fresh")
+    assert {source.owner for source in plan.sources(both).values()} == {"plain"}
+    assert set(plan.trained()) == {"plain", "fresh", "slow"}
+    rows = plan.crossed()
+    assert len(rows) == 8  # every combination has its row all the same
+
+
+def test_a_growth_of_alpha_that_begins_after_the_last_epoch_is_not_trained(tmp_path):
+    """The same numbers under other settings: told as a reading, judged by the base's runs, and not at the horizon."""
+    content = json.loads(json.dumps(SMALL))
+    keys = {"mnist": {"methods": {"cbo": {"alpha_factor": 1}}}}
+    content["readings"]["fresh"] |= {"claims": [4, 5], "config": {"experiments": keys}}
+    plan = ReadingPlan.of(readings=written(tmp_path, content))
+    (fixed,) = (s for s in plan.specifications if s.name == "fresh" and s.experiments is None)
+    assert {source.owner for source in plan.sources(fixed).values()} == {BASE}
+    assert plan.changed_experiments(fixed) == {"mnist"}
+    keys["mnist"]["methods"]["cbo"] = {"alpha_factor": 1, "epochs": 101}  # one more, and it would have grown
+    longer = ReadingPlan.of(readings=written(tmp_path, content))
+    assert "fresh" in longer.trained()
+
+
+def test_alpha_does_grow_in_the_epoch_after_that_many():
+    """What the plan above relies on: with as many epochs as alpha_every the numbers are those without growth."""
+
+    def risks(epochs, factor):
+        changes = {"epochs": epochs, "alpha_every": 3, "alpha_factor": factor, "alpha": 1.0, "alpha_max": 1e7}
+        return np.array(train(run_of("cbo", **changes)).records["risk"])
+
+    assert np.array_equal(risks(3, 1000.0), risks(3, 1.0))
+    assert not np.array_equal(risks(4, 1000.0), risks(4, 1.0))
+
+
 def test_what_is_tried_together_is_judged_by_the_claims_that_both_touch(plan):
     pair = next(s for s in plan.specifications if s.name == "slow--short")
     assert (pair.claims, pair.choices.epochs) == ((1,), {"sine": 100})
@@ -190,6 +236,36 @@ def test_a_shorter_horizon_asks_for_no_more_than_its_own_scale(plan):
     assert (wanted.M, wanted.N, wanted.widths) == (6, 7, 2)
 
 
+def test_a_variant_that_a_reading_leaves_out_is_not_wanted(plan):
+    fewer = dataclasses.replace(
+        plan.readings.entries["plain"],
+        claims=(6,),
+        config={"experiments": {"mnist": {"pixels": "standardised", "methods": {"adam_lr4": None}}}},
+    )
+    wanted = plan.wanted(readings.Specification((fewer,), (6,)))
+    assert ("mnist", "adam_lr4") not in wanted
+    assert {("mnist", "adam_lr1"), ("mnist", "cbo"), ("sine", "cbo")} <= set(wanted)
+
+
+def test_runs_are_counted_and_timed_by_the_base_s_own(plan, tmp_path, capsys):
+    table = pages.plan_table(plan, {"sine/cbo_M100_N200": 36.0, "sine/adam_M100_N1": 7.2}).splitlines()
+    assert "| scaling: plain | sine 10 | 0.06 |" in table
+    assert "| epochs: 100 | none | 0.00 |" in table
+    assert table[-2:] == [
+        "| combinations on the sine, and what is taken together | sine 10 | 0.06 |", "| **all** | 35 | 0.19 |",
+    ]  # fmt: skip
+    half = pages.plan_table(plan, {"sine/adam_M100_N1": 7.2}).splitlines()
+    assert "| scaling: plain | sine 10 | more than 0.01 |" in half
+    folder = tmp_path / "benchmarks" / "sine" / "cbo"
+    folder.mkdir(parents=True)
+    (folder / "M100_N200_seed0.tsv").write_text("s\tmax_rss\tcpu_time\n18\t-\t17\n")
+    assert main(["check", "--readings", "--results", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "runs, every setting in bounds" in said
+    assert "| epochs: 1000 | none | 0.00 |" in said
+    assert "| step: one factor | sine 10, multi_task 10 | more than 0.05 |" in said
+
+
 def test_the_jobs_of_the_readings(plan):
     """What the rules ask: settings, seeds, files and time of a run of a reading."""
     jobs = workflow_readings.Readings([])
@@ -202,6 +278,8 @@ def test_the_jobs_of_the_readings(plan):
     assert (jobs.data_of(curve), jobs.minutes(curve)) == ([], 60)
     assert jobs.megabytes(curve, 2) == 2 * jobs.megabytes(curve, 1)
     assert "results/readings/slow/summary/sine/adam_M100_N1.nc" in jobs.summaries(curve)
+    assert len(jobs.summaries_of("sine")(curve)) == 7
+    assert jobs.summaries_of("square")(curve) == []
 
 
 # The project's own file -------------------------------------------------------------------------------------------
@@ -225,6 +303,16 @@ def test_every_combination_of_the_readings_as_good_as_ours_is_crossed(own):
     trained = {s.overlay_text for s in own.crossed()}
     with_config = [values for values in options.values() if values[0].config]
     assert len(trained) == np.prod([1 + len(values) for values in with_config])
+
+
+def test_in_double_precision_too_the_order_of_operations_makes_another_run(own):
+    """Why readings.yaml crosses them: the last digits alone differ at first, and grow."""
+    small = {"precision": "float64", "points": 400, "batch_size": 200, "epochs": 200, "snapshots": []}
+    base = resolve(own.config(own.base), RunName("sine", "cbo", 100, 50, 0), small)
+    other = dataclasses.replace(base, settings={**base.settings, "step_form": "one_factor"})
+    risks = [np.array(train(run).records["risk"]) for run in (base, other)]
+    np.testing.assert_allclose(risks[0][:20], risks[1][:20], rtol=1e-9)
+    assert np.abs(risks[0][-1] / risks[1][-1] - 1) > 1e-5
 
 
 def test_the_seeds_of_the_readings_are_among_those_of_the_base(own):

@@ -60,6 +60,24 @@ def test_compared_methods_are_shown_as_far_as_all_go(summaries, drawn, function,
     assert len(axes.collections) == 3  # a band for the spread over the seeds each
 
 
+def test_long_runs_have_a_panel_with_both_risks(summaries):
+    """CBO and the hybrid as they are in the experiment mnist_horizon, Adam as it is; each to its own last epoch."""
+    parts = [summarise.read(summaries[method]) for method in ("cbo", "hybrid")]
+    shorter = {m: summarise.read(summaries[m]).sel(epoch=slice(0, 1)) for m in ("cbo", "hybrid")}
+    usual = summarise.join([summarise.read(summaries["adam"]), *shorter.values()])
+    with style.applied():
+        first, second = mnist.comparison_cbo_adam({"mnist": usual, "mnist_horizon": summarise.join(parts)}).axes
+    plt.close("all")
+    assert first.get_xlim() == (0, 1)
+    assert second.get_xlim() == (0, 4)
+    lines = second.get_lines()
+    assert [line.get_label() for line in lines[1::2]] == ["Adam, 3 runs", "CBO, 3 runs", "hybrid, 3 runs"]
+    for method, thin, thick in zip(("adam", "cbo", "hybrid"), lines[::2], lines[1::2], strict=True):
+        own = netcdf.read(summaries[method]).isel(curve=0)
+        np.testing.assert_allclose(thin.get_ydata(), own["risk"].median("seed"))
+        np.testing.assert_allclose(thick.get_ydata(), own["risk_loop"].median("seed"))
+
+
 def test_every_learning_rate_has_a_panel_with_every_seed(summaries, drawn):
     panels = drawn(mnist.mnist_learning_rates).axes
     for k, (axes, method) in enumerate(zip(panels, ("adam_lr1", "adam_lr2", "adam", "adam_lr4"), strict=True)):

@@ -34,6 +34,7 @@ RUN = (
     FIGURE,
     "cbo-pipeline train --experiment sine --method cbo --seed 0 --output run.nc --set epochs=300",
     "cbo-pipeline show run.nc",
+    "cbo-pipeline plot run.nc --output figure.pdf",
     'eval "$(cbo-pipeline completion)"',
     "cbo-pipeline check",
     "cbo-pipeline reference",
@@ -57,13 +58,13 @@ PLANNED = (
     "make report OF=paper",
     "make test",
     "make faults",
+    "make soak",
     "make bench",
     'make bench ONLY="bench_ot paper"',
     "make publish",
     "make article",
     "make rulegraph",
     "snakemake --cores 8 --configfile workflow/demo.yaml --directory demo fig2",
-    "snakemake --cores 8 --touch",
     "snakemake --cores 64",
     SLURM,
     f"{SLURM} --configfile workflow/gpu.yaml --directory gpu comparison_cbo_adam",
@@ -101,7 +102,13 @@ NAMED = {
     "cbo-pipeline verify results",
     "cbo-pipeline adopt",
 }
-NAMED |= {"cbo-pipeline train", "cbo-pipeline train --settings", "cbo-pipeline show FILE"}
+NAMED |= {
+    "cbo-pipeline plot",
+    "cbo-pipeline readings",
+    "cbo-pipeline train",
+    "cbo-pipeline train --settings",
+    "cbo-pipeline show FILE",
+}
 
 
 def commands(page: Path) -> list[str]:

@@ -167,7 +167,7 @@ def before(copy):
 
 
 def test_every_file_with_compiled_code_is_edited_here():
-    holders = {path.name for path in (tiny.ROOT / KERNELS).glob("*.py")} - {"__init__.py", "compiler.py"}
+    holders = {path.name for path in (tiny.ROOT / KERNELS).glob("*.py")} - {"__init__.py", "compiler.py", "seals.py"}
     assert holders == set(EDITS)
 
 

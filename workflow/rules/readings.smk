@@ -109,6 +109,17 @@ for label, figure in figures.OF_READINGS.items():
             "python -m cbo_pipeline figure {params.label:q} --readings {input:q} --output {output:q} 2> {log:q}"
 
 
+for experiment in readings.EXPERIMENTS:
+
+    rule:
+        """Train and summarise what the readings change of one experiment; `cbo-pipeline readings` judges what is there."""
+        name:
+            f"readings_{experiment}"
+        input:
+            READINGS.summaries_of(experiment),
+        localrule: True
+
+
 rule readings:
     """The other readings of the paper: runs, verdicts and figures."""
     input:

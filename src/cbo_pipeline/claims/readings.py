@@ -8,6 +8,7 @@ import itertools
 import json
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ GRADES = (AS_GOOD, POSSIBLE)
 BASE = "base"
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 JOINT = "--"  # between the names of readings that are taken together
+COMBINED = "combinations"  # of several readings, where they are counted together
 KEYS = ("choice", "value", "grade", "claims", "config", "judge")
 NEEDED = ("choice", "value", "grade", "claims")
 FILE_KEYS = ("most_seeds", "choices", "readings", "together", "crossed")
@@ -61,6 +63,7 @@ class Readings:
     together: tuple[tuple[str, ...], ...]
     crossed_experiment: str | None
     crossed_claims: tuple[int, ...]
+    crossed_same: Mapping[str, tuple[str, ...]]  # by reading: the choices that make no difference beside it
 
     def crossed(self) -> dict[str, list[Reading]]:
         """By choice: the readings as good as ours that touch the claims whose readings are all combined."""
@@ -78,6 +81,7 @@ class Specification:
     readings: tuple[Reading, ...]
     claims: tuple[int, ...]
     experiments: tuple[str, ...] | None = None  # whose keys are laid over; all if None
+    same: frozenset[str] = frozenset()  # choices that make no difference beside the others: no keys are laid over
 
     @property
     def name(self) -> str:
@@ -105,7 +109,8 @@ class Specification:
         """The keys that are laid over the config."""
         merged: dict = {}
         for reading in self.readings:
-            loading.lay_over(merged, reading.config)
+            if reading.choice not in self.same:
+                loading.lay_over(merged, reading.config)
         if self.experiments is not None and "experiments" in merged:
             merged["experiments"] = {e: c for e, c in merged["experiments"].items() if e in self.experiments}
         return merged
@@ -129,12 +134,13 @@ def load(path: str | Path | None = None) -> Readings:
     entries = {name: _reading(name, own, choices) for name, own in _table(content["readings"], "readings")}
     together = tuple(_names(names, entries, f"together[{i}]") for i, names in enumerate(content.get("together", ())))
     crossed = content.get("crossed") or {}
-    _only(crossed, ("experiment", "claims"), "crossed")
+    _only(crossed, ("experiment", "claims", "same"), "crossed")
     claims = _claims(crossed.get("claims", []), "crossed.claims")
+    same = _same(crossed.get("same") or {}, entries, choices)
     most = content.get("most_seeds", 10)
     if type(most) is not int or most < 1:
         raise messages.refuse("most_seeds", f"{messages.short(most)} is not a number of seeds", "wrong-type")
-    return Readings(most, choices, entries, together, crossed.get("experiment"), claims)
+    return Readings(most, choices, entries, together, crossed.get("experiment"), claims, same)
 
 
 def _reading(name: str, own: Mapping, choices: Mapping[str, Choice]) -> Reading:
@@ -188,6 +194,21 @@ def _claims(numbers: Any, key: str) -> tuple[int, ...]:
     return tuple(numbers) if isinstance(numbers, list) else (numbers,)
 
 
+def _same(content: Any, entries: Mapping[str, Reading], choices: Mapping[str, Choice]) -> dict[str, tuple[str, ...]]:
+    key = "crossed.same"
+    if not isinstance(content, Mapping):
+        raise messages.refuse(key, f"{messages.short(content)} is not a mapping of readings", "wrong-type")
+    for reading, several in content.items():
+        messages.require_known(reading, entries, key, "reading")
+        if not isinstance(several, list) or not several:
+            raise messages.refuse(
+                f"{key}.{reading}", f"{messages.short(several)} is not a list of choices", "wrong-type"
+            )
+        for choice in several:
+            messages.require_known(choice, choices, f"{key}.{reading}", "choice")
+    return {reading: tuple(several) for reading, several in content.items()}
+
+
 def _names(names: Any, entries: Mapping[str, Reading], key: str) -> tuple[str, ...]:
     for name in names if isinstance(names, list) else [names]:
         messages.require_known(name, entries, key, "reading")
@@ -223,7 +244,7 @@ class ReadingPlan:
     """Which runs the readings of a config need beyond its own, and where each specification finds its curves.
 
     ``contents`` are config.yaml and what is laid over it, each with the folder that its relative paths start from.
-    Runs whose settings are those of the base, or of a reading before, are not trained again.
+    Runs whose numbers are those of the base, or of a reading before, are not trained again.
     """
 
     def __init__(self, readings: Readings, contents: Sequence[tuple[dict, Path]] | None = None):
@@ -236,6 +257,7 @@ class ReadingPlan:
         self._wanted: dict[str, dict[tuple[str, str], Scale]] = {}
         self._known_curves: dict[str, dict[Curve, tuple[Run, tuple[int, ...]]]] = {}
         self._sources: dict[tuple, dict[Curve, Source]] = {}
+        self._changed: dict[tuple, set[Curve]] = {}
         self.base = Specification((), tuple(claim.id for claim in CLAIMS))
         self.experiments = set(self.config(self.base)["experiments"])
         self._assign(self.base)
@@ -272,8 +294,13 @@ class ReadingPlan:
             return []
         chosen = (tuple(reading for reading in each if reading) for each in itertools.product(*options))
         return [
-            Specification(several, self.readings.crossed_claims, (experiment,)) for several in sorted(chosen, key=len)
+            Specification(several, self.readings.crossed_claims, (experiment,), self._same(several))
+            for several in sorted(chosen, key=len)
         ]
+
+    def _same(self, several: tuple[Reading, ...]) -> frozenset[str]:
+        """The choices that make no difference beside some of these readings."""
+        return frozenset(c for reading in several for c in self.readings.crossed_same.get(reading.name, ()))
 
     # --- Configs ------------------------------------------------------------------------------------------------
 
@@ -289,11 +316,16 @@ class ReadingPlan:
             return loading.assembled([*contents, (overlay, Path())] if overlay else list(contents))
 
     def wanted(self, specification: Specification) -> dict[tuple[str, str], Scale]:
-        """The scale that claims need under a specification: config.yaml's with its keys laid over it."""
+        """The scale that claims need under a specification: config.yaml's with its keys laid over it.
+
+        Of an experiment that it changes only the variants that it has count: it may leave some out.
+        """
         key = specification.overlay_text
         if key not in self._wanted:
-            changed = scales(self.config(specification, self.paper)) if specification.readings else {}
-            self._wanted[key] = {**self._paper_scales, **changed}
+            own = scales(self.config(specification, self.paper)) if specification.readings else {}
+            changed = {experiment for experiment, _ in own}
+            kept = {name: scale for name, scale in self._paper_scales.items() if name[0] not in changed}
+            self._wanted[key] = {**kept, **own}
         return self._wanted[key]
 
     @functools.cached_property
@@ -322,10 +354,14 @@ class ReadingPlan:
             if curve.experiment not in changed and specification.looks_at(curve)
         }
         for curve, (run, seeds) in own.items():
-            owner = self._owners.setdefault(run.json, specification.name)
+            owner = self._owners.setdefault(_deciding(run), specification.name)
             self._runs.setdefault((owner, curve), run)
             sources[curve] = Source(owner, curve, seeds)
         self._sources[specification.key] = sources
+        base = self._curves(self.base)
+        self._changed[specification.key] = {
+            curve for curve, (run, _) in own.items() if curve not in base or run.json != base[curve][0].json
+        }
 
     def _curves(self, specification: Specification) -> dict[Curve, tuple[Run, tuple[int, ...]]]:
         """The curves of the experiments that a specification changes: a run that stands for all, and their seeds."""
@@ -344,12 +380,10 @@ class ReadingPlan:
         return self._known_curves[key]
 
     def _refuse_if_nothing_changes(self, specification: Specification) -> None:
-        base = self.sources(self.base)
         given = specification.overlay().get("experiments", {})
         if given and not self.experiments & set(given):
             return  # the config leaves out all that it changes
-        moved = any(base.get(curve) != source for curve, source in self.sources(specification).items())
-        if not moved and specification.choices == Choices():
+        if not self._changed[specification.key] and specification.choices == Choices():
             words = f"changes nothing that claims {', '.join(map(str, specification.claims))} look at"
             raise messages.refuse(f"readings.{specification.name}", words, "changes-nothing")
 
@@ -389,11 +423,15 @@ class ReadingPlan:
     def changed_experiments(self, specification: Specification) -> set[str]:
         """The experiments of which a specification changes a curve that the base has too."""
         base = self.sources(self.base)
-        return {
-            curve.experiment
-            for curve, source in self.sources(specification).items()
-            if source.owner != BASE and curve in base
-        }
+        return {curve.experiment for curve in self._changed[specification.key] if curve in base}
+
+    def counted(self) -> dict[str, Counter[Curve]]:
+        """How many runs of which curves each reading has to train; all combinations together under ``COMBINED``."""
+        found: dict[str, Counter[Curve]] = {name: Counter() for name in self.readings.entries}
+        for owner, sources in self.trained().items():
+            name = COMBINED if JOINT in owner else owner
+            found.setdefault(name, Counter()).update({source.curve: len(source.seeds) for source in sources})
+        return found
 
 
 def _content(path: Path) -> tuple[dict, Path]:
@@ -415,6 +453,14 @@ def _named(name: str):
 def _resolved(config: dict, curve: Curve, name: str) -> Run:
     with _named(name):
         return resolve(config, curve.run(0))
+
+
+def _deciding(run: Run) -> str:
+    """What decides the numbers of a run: a growth of alpha that would begin after its last epoch does not."""
+    own = run.settings
+    if own.get("alpha_unit") == "epochs" and own.get("alpha_every", 0) >= own["epochs"]:
+        run = dataclasses.replace(run, settings={**own, "alpha_factor": 1.0})
+    return run.json
 
 
 @functools.cache

@@ -29,6 +29,7 @@ class Figure:
     """A figure: its label, its number (fig2; ours are s1, s2, ...), the module that draws it, what it needs.
 
     An experiment without a figure of its own has one without a number (``overview_of``).
+    What it shows ``also`` is shown where it is there.
     With ``costs`` its function gets, after the summaries, the measured costs of the same curves.
     """
 
@@ -40,6 +41,7 @@ class Figure:
     category: str = "The paper"
     costs: bool = False
     function: str | None = None  # of the module; the label if left out
+    also: tuple[Need, ...] = ()
 
 
 FIGURES = {
@@ -54,6 +56,7 @@ FIGURES = {
             "mnist",
             "MNIST: risk per epoch of Adam, CBO and the hybrid",
             (Need("mnist", ("adam",)), Need("mnist", ("cbo",)), Need("mnist", ("hybrid",))),
+            also=(Need("mnist_horizon", ("cbo", "hybrid")),),
         ),
         Figure("multi_task_training", "fig5", "multi_task", "Multi-Task CBO: risk per epoch", (Need("multi_task"),)),
         Figure("multi_task_examples", "fig6", "multi_task", "Multi-Task CBO: five tasks", (Need("multi_task"),)),

@@ -11,14 +11,52 @@ from cbo_pipeline.claims.statistics import Series, share_in_leaps
 from cbo_pipeline.figures import style
 
 COMPARED = ("adam", "cbo", "hybrid")
+HORIZON = "mnist_horizon"
+TOP = 1e3  # of the axis of long runs: CBO's risk on all images may leap far beyond
 
 
 def comparison_cbo_adam(data: dict[str, xr.Dataset]) -> Figure:
-    """Risk against epochs, median and quartiles over the seeds, as far as all three methods were trained."""
-    figure, axes = plt.subplots()
-    _draw_compared(axes, data["mnist"], "risk")
-    axes.set(yscale="log", ylabel=style.RISK)
+    """Risk against epochs, median and quartiles over the seeds, as far as all three methods were trained.
+
+    Where there are runs over thousands of epochs, a second panel shows every method as far as it got: the risk on all
+    images after the epoch, and as a training loop prints it, the mean over the minibatches of the epoch.
+    """
+    long = HORIZON in data
+    figure, panels = plt.subplots(1 + long, 1, squeeze=False, figsize=(style.COLUMN, 5.0 if long else 2.5))
+    _draw_compared(panels[0, 0], data["mnist"], "risk")
+    panels[0, 0].set(yscale="log", ylabel=style.RISK)
+    if long:
+        _draw_horizon(panels[1, 0], {method: _longest(data, method) for method in COMPARED})
     return figure
+
+
+def _longest(data: dict[str, xr.Dataset], variant: str) -> xr.Dataset:
+    """The curve of a variant with the most epochs, among the usual runs and those to the horizon."""
+    having = [data[name] for name in ("mnist", HORIZON) if variant in data[name]["variant"].values]
+    return max((style.curve(one, variant) for one in having), key=lambda one: int(one["epoch"][-1]))
+
+
+def _draw_horizon(axes, found: dict[str, xr.Dataset]) -> None:
+    """Medians over the seeds: thin on all images, thick as a training loop prints it."""
+    for method, one in found.items():
+        look = style.LOOKS[method]
+        runs = int(one["risk"].isel(epoch=0).notnull().sum())
+        label = f"{look['label']}, {runs} run{'s' if runs > 1 else ''}"
+        axes.plot(one["epoch"], one["risk"].median("seed"), color=look["color"], linewidth=0.5, alpha=0.6)
+        axes.plot(one["epoch"], one["risk_loop"].median("seed"), **{**look, "linewidth": 1.0, "label": label})
+    axes.set(yscale="log", ylabel=style.RISK, xlabel="epoch")
+    axes.set(
+        xlim=(0, max(int(one["epoch"][-1]) for one in found.values())), ylim=(None, min(axes.get_ylim()[1], TOP))
+    )
+    title = "thick: mean over the epoch's minibatches; thin: all images after it"
+    axes.figure.legend(
+        handles=axes.get_lines()[1::2],
+        loc="outside lower center",
+        ncols=3,
+        fontsize=6.5,
+        title=title,
+        title_fontsize=6.5,
+    )
 
 
 def mnist_accuracy(data: dict[str, xr.Dataset]) -> Figure:

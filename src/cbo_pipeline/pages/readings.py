@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cbo_pipeline import files
+from cbo_pipeline.claims.readings import COMBINED, ReadingPlan
 from cbo_pipeline.claims.rule import NOT_TESTED, VERDICTS
 from cbo_pipeline.pages.claims import MARKS, interval, markdown_table, number, plain
 
@@ -27,6 +28,40 @@ def write_markdown(found: Found, path: Path) -> None:
     lines += ["", f"<!-- {files.mark('readings')} -->"]
     with files.whole_file(path) as partial:
         partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def plan_table(plan: ReadingPlan, seconds: Mapping[str, float]) -> str:
+    """What every reading has to train, and the hours by the seconds that the base's runs of the same curves took.
+
+    Where a reading's runs are dearer than the base's, as in double precision, the hours are too few.
+    """
+    lines, total, known = [], Counter(), True
+    for name, curves in plan.counted().items():
+        by_experiment: Counter[str] = Counter()
+        for curve, runs in curves.items():
+            by_experiment[curve.experiment] += runs
+        hours = [runs * seconds[str(curve)] / 3600 for curve, runs in curves.items() if str(curve) in seconds]
+        complete = len(hours) == len(curves)
+        known = known and complete
+        total.update(runs=curves.total(), hours=sum(hours))
+        said = ", ".join(f"{experiment} {runs}" for experiment, runs in by_experiment.items())
+        lines.append([_described(plan, name), said or "none", _hours(sum(hours), complete)])
+    lines.append(["**all**", str(total["runs"]), _hours(total["hours"], known)])
+    return "\n".join(markdown_table(("reading", "runs", "core hours"), lines))
+
+
+def _described(plan: ReadingPlan, name: str) -> str:
+    if name == COMBINED:
+        return f"combinations on the {plan.readings.crossed_experiment}, and what is taken together"
+    reading = plan.readings.entries[name]
+    return f"{reading.choice.replace('_', ' ')}: {reading.value}"
+
+
+def _hours(hours: float, complete: bool) -> str:
+    """Hours; those of curves that were not timed are missing."""
+    if complete:
+        return f"{hours:.2f}"
+    return f"more than {hours:.2f}" if hours else "not timed"
 
 
 def tally(found: Found) -> str:

@@ -71,5 +71,7 @@ def _draw(label: str, published: Path, output: Path) -> str:
     experiments = sorted({need.experiment for need in figure.needs})
     costs = sorted((published / "cost").rglob("*.json")) if figure.costs else []
     summaries = [published / "summary" / f"{experiment}.nc" for experiment in experiments]
+    others = (published / "summary" / f"{need.experiment}.nc" for need in figure.also)
+    summaries += [path for path in others if path.is_file()]
     figures.draw(label, summaries, _files(output, label), costs)
     return label

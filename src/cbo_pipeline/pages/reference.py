@@ -54,9 +54,15 @@ def _users() -> dict[str, str]:
 def _table(rules: dict, users: dict[str, str], columns: tuple[str, ...]) -> str:
     lines = [" | ".join(columns), " | ".join("---" for _ in columns)]
     for key, rule in rules.items():
+        rule = _meant(rule)
         cells = [f"`{key}`", _allowed(rule), rule.get("x-unit", ""), rule.get("description", "")]
         lines.append(" | ".join(cells + ([users.get(key, "")] if "taken by" in columns else [])))
     return "".join(f"| {line} |\n" for line in lines)
+
+
+def _meant(rule: dict) -> dict:
+    """A rule, or the definition that it refers to."""
+    return rules.schema()["$defs"][rule["$ref"].rsplit("/", 1)[-1]] if "$ref" in rule else rule
 
 
 def _allowed(rule: dict) -> str:
@@ -66,7 +72,7 @@ def _allowed(rule: dict) -> str:
     if "anyOf" in rule:
         return "; or ".join(_allowed(part) for part in rule["anyOf"])
     if "$ref" in rule:
-        return _allowed(rules.schema()["$defs"][rule["$ref"].rsplit("/", 1)[-1]])
+        return _allowed(_meant(rule))
     kinds = rule.get("type", "object")
     kinds = kinds if isinstance(kinds, list) else [kinds]
     words = {"string": "text", "object": "mapping", "array": "list", "null": "`null`", "boolean": "`true` or `false`"}

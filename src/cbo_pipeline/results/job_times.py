@@ -8,6 +8,7 @@ known.
 """
 
 import csv
+import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +61,16 @@ def read(folder: Path) -> list[Job]:
         seconds = float(row["s"])
         jobs.append(Job(parts, path.stat().st_mtime, seconds, processor or seconds, memory))
     return jobs
+
+
+def typical_seconds(jobs: Iterable[Job]) -> dict[str, float]:
+    """By curve, such as sine/cbo_M100_N200: the median over its runs of the seconds that one took."""
+    found: dict[str, list[float]] = {}
+    for job in jobs:
+        sizes, seed, _ = job.parts[-1].partition("_seed")
+        if len(job.parts) == 3 and seed and job.parts[0] not in STAGES:
+            found.setdefault(f"{job.parts[0]}/{job.parts[1]}_{sizes}", []).append(job.seconds)
+    return {curve: statistics.median(seconds) for curve, seconds in found.items()}
 
 
 def wall_seconds(jobs: Iterable[Job]) -> float:

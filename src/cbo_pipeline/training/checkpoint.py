@@ -26,7 +26,7 @@ import numpy as np
 
 from cbo_pipeline.config import Run
 from cbo_pipeline.errors import ConfigError, FileRefused, UserError
-from cbo_pipeline.files import NotSealed, SealBroken, check_seal, seal, whole_file
+from cbo_pipeline.files import NotSealed, SealBroken, check_seal, is_damaged, seal, whole_file
 from cbo_pipeline.training.history import History
 from cbo_pipeline.training.loop import Training
 
@@ -115,7 +115,7 @@ def refuse_output(path: Path, output: Path) -> None:
 
 
 def _looks_like_a_checkpoint(path: Path) -> bool:
-    """Whether a file begins or ends like a checkpoint, as a damaged one still does, or is empty."""
+    """Whether a file begins or ends like a checkpoint, as a damaged one still does, or was emptied by a crash."""
     with path.open("rb") as file:
         first = file.read(4)
     if first in (b"", b"PK\x03\x04"):
@@ -123,7 +123,7 @@ def _looks_like_a_checkpoint(path: Path) -> bool:
     try:
         check_seal(path)
     except NotSealed:
-        return False
+        return not any(first) and is_damaged(path)
     except SealBroken:
         return True
     return first != b"\x89HDF"  # a whole file of results has a seal as well

@@ -18,6 +18,14 @@ from cbo_pipeline.workflow import shared_jobs
 from cbo_pipeline.workflow.fetch_mnist import places
 from cbo_pipeline.workflow.plan import Plan, run_file
 
+# Options of Snakemake with which it makes nothing, or with which the user wants no lock.
+LOOKING = (
+    "dryrun", "touch", "nolock", "unlock", "lint", "list_rules", "list_target_rules", "print_compilation",
+    "containerize", "report", "generate_unit_tests", "dag", "rulegraph", "filegraph", "d3dag", "cleanup_metadata",
+    "cleanup_shadow", "conda_cleanup_envs", "conda_create_envs_only", "list_conda_envs", "container_cleanup_images",
+    "list_changes", "list_input_changes", "list_params_changes", "list_untracked", "summary", "detailed_summary",
+    "archive", "delete_all_output", "delete_temp_output",
+)  # fmt: skip
 SHOWN = 4  # curves that a warning names
 
 
@@ -74,11 +82,12 @@ def caption_of(label: str, root: str | Path) -> str:
 
 @dataclass(frozen=True)
 class Asked:
-    """What the command line of Snakemake asks for: targets, and rules or files after its options."""
+    """What the command line of Snakemake asks for: targets, names after its options, and whether to make them."""
 
     targets: frozenset[str] = frozenset()
     forced: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()
+    makes: bool = True
 
     @classmethod
     def of(cls, arguments: Sequence[str]) -> "Asked":
@@ -91,7 +100,8 @@ class Asked:
             except SystemExit:  # not a command line of Snakemake: it is used from Python
                 return cls()
         names = (found.targets, found.forcerun, {*(found.until or ()), *(found.omit_from or ())})
-        return cls(*(frozenset(map(str, part or ())) for part in names))
+        makes = not any(getattr(found, option, None) for option in LOOKING)
+        return cls(*(frozenset(map(str, part or ())) for part in names), makes)
 
 
 def refuse_unknown_targets(plan: Plan, asked: Asked, rules: Iterable) -> None:

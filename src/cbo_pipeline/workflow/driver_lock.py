@@ -1,23 +1,33 @@
-"""A Snakemake that was killed leaves its lock behind, and the same command again would be refused.
+"""One Snakemake at a time makes the same files of a folder, and one that was killed does not keep the next from it.
 
-Snakemake does not note whose lock it is (as of 9.27), and leaves ``--unlock`` to the user
-(https://github.com/snakemake/snakemake/issues/2919). ``tests/workflow/test_driver.py`` tells when it no longer does.
-Every driver therefore notes its host and process beside the lock. If all drivers that were noted are dead, the lock
-is removed by ``snakemake --unlock``; the lock of one that lives, or of another host, is left to Snakemake and the
-user. Where no note can be written, Snakemake works without.
+Snakemake looks for a lock first and writes its own after it has planned, seconds or minutes later: two that start
+together would both find none. So drivers pass a gate, one by one: each holds it (``enter``) until its lock is written
+(``leave``), or until it ends, in whatever way.
+
+A Snakemake that was killed leaves its lock behind, and jobs on a cluster. It does not note whose lock it is (as of
+9.27), and leaves ``--unlock`` to the user (https://github.com/snakemake/snakemake/issues/2919).
+``tests/workflow/test_driver.py`` tells when it no longer does. Every driver therefore notes its host and process
+beside the lock. If all drivers that were noted are dead, their jobs are cancelled, and the lock is removed by
+``snakemake --unlock``; the lock of one that lives, or of another host, is left to Snakemake and the user. Where no
+note can be written, Snakemake works without.
 """
 
 import atexit
 import contextlib
+import fcntl
 import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 # Unlocking needs a workflow and takes any: this one has no rules.
 NO_RULES = Path(__file__).parent / "no_rules.smk"
+GATE = "driver_gate"
+
+_held: list[int] = []  # the open gate, while this driver holds it
+_noted: list[Path] = []  # the note of this driver
 
 
 def started(process) -> str:
@@ -29,38 +39,85 @@ def started(process) -> str:
 
 
 def lives(note: Path) -> bool:
-    """Whether the driver of a note may still be running."""
+    """Whether the driver of a note may still be running. A full disk may have left a note empty."""
     host, _, process = note.name.rpartition(".")
     if host != socket.gethostname():
         return True
     try:
         os.kill(int(process), 0)
-        return note.read_text() == started(process)
+        told = note.read_text().partition("\n")[0]
+        return told in ("", started(process))
     except PermissionError:
         return True
     except (OSError, ValueError, OverflowError):
         return False
 
 
-def clear_dead_lock(warn: Callable[[str], None]) -> None:
-    """Remove the lock of dead drivers from the working directory, and note this driver until it ends."""
+def enter(warn: Callable[[str], None]) -> None:
+    """Wait until no other driver of this folder is starting. Until ``leave`` all others wait for this one."""
+    gate = Path(".snakemake", GATE).absolute()
+    try:
+        gate.parent.mkdir(exist_ok=True)
+        held = os.open(gate, os.O_RDWR | os.O_CREAT, 0o644)
+        _held.append(held)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            warn(f"Another Snakemake is starting in {gate.parent.parent}: waiting until it has.")
+            fcntl.flock(held, fcntl.LOCK_EX)
+    except OSError as error:
+        warn(f"{gate}: {error.strerror or error}; do not start another Snakemake here at the same moment.")
+
+
+def leave() -> None:
+    """Let the next driver plan: it finds the lock of this one, if their files overlap."""
+    while _held:
+        os.close(_held.pop())
+
+
+def clear_dead_lock(
+    warn: Callable[[str], None], cancel: Callable[[Iterable[str]], None] = lambda names: None
+) -> None:
+    """Remove the lock of dead drivers from the working directory, and note this driver until it ends.
+
+    ``cancel`` gets the names of what dead drivers left on a cluster (``remember``).
+    """
     folder = Path(".snakemake").absolute()  # Snakemake changes its directory before it ends
     notes = folder / "drivers"
+    own = notes / f"{socket.gethostname()}.{os.getpid()}"
     try:
         notes.mkdir(parents=True, exist_ok=True)
-        dead = [note for note in notes.iterdir() if not lives(note)]
-        all_dead = dead and len(dead) == len(list(notes.iterdir()))
-        own = notes / f"{socket.gethostname()}.{os.getpid()}"
-        own.write_text(started(os.getpid()))
+        others = [note for note in notes.iterdir() if note != own]
+        dead = [note for note in others if not lives(note)]
         atexit.register(_forget, own)
-        for note in dead:
-            note.unlink(missing_ok=True)
+        own.write_text(f"{started(os.getpid())}\n")
+        _noted[:] = [own]
+        if not dead:
+            return
+        locked = is_locked(folder)
+        if locked and len(dead) < len(others):
+            return  # whose lock it is cannot be told; the notes stay for the driver that can
+        cancel([name for note in dead for name in note.read_text().splitlines()[1:]])
     except OSError as error:
         warn(f"{notes}: {error.strerror or error}; should this Snakemake be killed, its lock stays.")
         return
-    if all_dead and any(folder.glob("locks/*.lock")):
+    if locked:
         warn(f"Removing the lock in {folder}: the Snakemake that made it was killed.")
         unlock(folder.parent)
+    for note in dead:
+        _forget(note)
+
+
+def is_locked(folder: Path = Path(".snakemake")) -> bool:
+    """Whether a Snakemake has its lock in the working directory."""
+    return any(folder.glob("locks/*.lock"))
+
+
+def remember(name: str) -> None:
+    """Note what is to be cancelled on the cluster should this driver be killed."""
+    for note in _noted:
+        with contextlib.suppress(OSError), note.open("a") as file:
+            file.write(f"{name}\n")
 
 
 def unlock(folder: Path) -> None:

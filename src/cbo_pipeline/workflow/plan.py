@@ -83,6 +83,10 @@ class Plan:
         """The run of these wildcards with all its settings."""
         return resolve(self.config, curve_of(wildcards).run(int(wildcards.seed)))
 
+    def run_of_name(self, name: RunName) -> Run:
+        """The same by its name."""
+        return self.curve_run(name.curve).with_seed(name.seed)
+
     def curve_run(self, curve: Curve) -> Run:
         """The first run of a curve, which stands for all of them except for the seed."""
         return self._first_runs(curve)
@@ -173,7 +177,8 @@ class Plan:
         return getattr(curve, other) == max(getattr(c, other) for c in same)
 
     def shown_curves(self, figure: Figure) -> list[Curve]:
-        return [curve for curve in self.curves if any(self.shows(need, curve) for need in figure.needs)]
+        needs = (*figure.needs, *figure.also)
+        return [curve for curve in self.curves if any(self.shows(need, curve) for need in needs)]
 
     def can_draw(self, figure: Figure) -> bool:
         """A config without an experiment or a variant that a figure shows does not make that figure."""

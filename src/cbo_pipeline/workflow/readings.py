@@ -2,8 +2,9 @@
 
 import functools
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from cbo_pipeline.config import Run, memory
 from cbo_pipeline.config.names import short_list
@@ -11,6 +12,7 @@ from cbo_pipeline.results import code, ledger
 from cbo_pipeline.workflow.plan import MNIST_FILE, curve_of, iteration_minutes
 
 FOUND = Path("results/readings.json")
+EXPERIMENTS = ("sine", "mnist", "multi_task", "square")  # those of the paper
 
 
 class Readings:
@@ -67,6 +69,12 @@ class Readings:
     def summaries(self, wildcards) -> list[str]:
         """The summaries that the readings are judged by."""
         return self._plan.summary_files()
+
+    def summaries_of(self, experiment: str) -> Callable[[Any], list[str]]:
+        """Those that the readings train of one experiment; asked for only when a target needs them."""
+        return lambda wildcards: [
+            source.summary_file for (_, curve), source in self._sources.items() if curve.experiment == experiment
+        ]
 
 
 def found() -> dict[str, list[str] | str]:

@@ -4,16 +4,20 @@ Snakemake's Slurm plugin (as of 2.8) asks ``sacct`` for the state of jobs wherev
 where it answers nothing because jobs are not accounted for: it would wait forever.
 """
 
+import contextlib
+import getpass
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from cbo_pipeline.workflow import cluster
+from cbo_pipeline.workflow import cluster, driver_lock
 
 PLUGIN = "snakemake_executor_plugin_slurm"
 ANSWER_SECONDS = 30
+CANCEL_SECONDS = 120  # a cancelled job has 30 seconds to end, unless the cluster says otherwise
 
 
 def prepare(workflow, warn: Callable[[str], None]) -> None:
@@ -33,6 +37,7 @@ def prepare(workflow, warn: Callable[[str], None]) -> None:
         if silent:
             warn(f"sacct does not answer ({silent}): squeue is asked for the state of jobs.")
             workflow.executor_settings.status_command = "squeue"
+    remember_jobs(workflow)
     cluster.end_on_sigterm()
 
 
@@ -50,3 +55,31 @@ def sacct_is_silent(command: str = "sacct") -> str:
     if done.returncode == 0:
         return ""
     return " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+
+
+def remember_jobs(workflow) -> None:
+    """Note the name that the plugin gives to all jobs of this driver, for the next one, should this one be killed."""
+    name = getattr(getattr(workflow.scheduler, "_executor", None), "run_uuid", None)
+    if name:
+        driver_lock.remember(name)
+
+
+def cancel_jobs(names: Iterable[str]) -> None:
+    """Cancel the jobs that killed drivers left behind, and wait until they have ended.
+
+    Their runs will be submitted again. A job that started later would delete the finished file of its run first, as
+    Snakemake does, and might not come to write it again.
+    """
+    names = list(names)
+    if not names or shutil.which("scancel") is None:
+        return
+    with contextlib.suppress(OSError, KeyError, subprocess.SubprocessError):
+        chosen = [f"--name={','.join(names)}", f"--user={getpass.getuser()}"]
+        subprocess.run(["scancel", *chosen], capture_output=True, timeout=ANSWER_SECONDS, check=False)
+        until = time.monotonic() + CANCEL_SECONDS
+        while time.monotonic() < until:
+            asked = ["squeue", "--noheader", "--format=%i", *chosen]
+            left = subprocess.run(asked, capture_output=True, text=True, timeout=ANSWER_SECONDS, check=False)
+            if left.returncode or not left.stdout.split():
+                return
+            time.sleep(1)

@@ -27,7 +27,11 @@ def declare(commands) -> None:
         help="files to write (.pdf, .png, .svg)",
     )
     add_force(command)
-    add_config(add_command(commands, "check", "check a config and count its runs", _check))
+    command = add_command(commands, "check", "check a config and count its runs", _check)
+    add_config(command)
+    what = "count the runs of the other readings too, with hours where the base's own runs were timed"
+    command.add_argument("--readings", action="store_true", help=what)
+    command.add_argument("--results", type=Path, default=Path("results"), help="where those are (default: results)")
     add_command(commands, "reference", "print the reference of all settings as Markdown", _reference)
     add_command(commands, "completion", 'completion for bash: eval "$(cbo-pipeline completion)"', _completion)
 
@@ -54,8 +58,21 @@ def _check(options) -> int:
 
     config = load_config(*options.config)
     check_config(config)
-    streams.tell(f"{sum(1 for _ in runs(config))} runs, every setting in bounds")
+    counted = f"{sum(1 for _ in runs(config))} runs, every setting in bounds"
+    if options.readings:
+        counted += f"\n\n{_plan_of_readings(options)}"
+    streams.tell(counted)
     return 0
+
+
+def _plan_of_readings(options) -> str:
+    from cbo_pipeline.claims.readings import ReadingPlan
+    from cbo_pipeline.pages import readings
+    from cbo_pipeline.results import job_times
+
+    plan = ReadingPlan.of(options.config)
+    plan.check()
+    return readings.plan_table(plan, job_times.typical_seconds(job_times.read(options.results / "benchmarks")))
 
 
 def _reference(options) -> int:

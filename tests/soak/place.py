@@ -1,0 +1,104 @@
+"""Where the workload is made: on a throwaway Slurm through the project's profile, or on this machine."""
+
+import contextlib
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from soak.workload import Workload
+from throwaway_slurm import Cluster
+from tiny import ROOT, environment
+
+
+class Driver:
+    """A Snakemake that was started, and what it says."""
+
+    def __init__(self, command: list[str], folder: Path, log: Path, variables: dict[str, str]):
+        self.log = log
+        with log.open("wb") as said:
+            self.process = subprocess.Popen(
+                command, cwd=folder, env=environment(**variables), stdout=said, stderr=said, start_new_session=True
+            )
+
+    def signal(self, number: int) -> bool:
+        """Send a signal to the driver alone; its jobs are on their own."""
+        if self.process.poll() is not None:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(number)
+        return True
+
+
+def snakemake(workload: Workload, *options: str) -> list[str]:
+    snakefile = ["--snakefile", str(ROOT / "Snakefile"), "--configfile", str(workload.overlay)]
+    return [sys.executable, "-m", "snakemake", *workload.targets, *snakefile, "--rerun-incomplete", *options]
+
+
+class Machine:
+    """This machine, two cores; several drivers are started in the same folder."""
+
+    name = "one machine, two cores, four drivers"
+    nodes: tuple[str, ...] = ()
+
+    def __init__(self, drivers: int = 4):
+        self.drivers = drivers
+
+    def __enter__(self) -> "Machine":
+        return self
+
+    def __exit__(self, *error) -> None:
+        pass
+
+    def start(self, workload: Workload, folder: Path, log: Path) -> Driver:
+        options = ("--cores", "2", "--retries", "3", "--keep-going")
+        return Driver(snakemake(workload, *options), folder, log, {})
+
+    def look_after(self) -> None:
+        pass
+
+    def cancel_all(self) -> None:
+        pass
+
+
+class Slurm:
+    """A throwaway Slurm, through the project's profile with its array jobs; one driver."""
+
+    drivers = 1
+
+    def __init__(self, folder: Path, nodes: int = 2):
+        self.cluster = Cluster(folder, nodes)
+        self.nodes = tuple(self.cluster.nodes)
+        self.name = f"a throwaway Slurm of {nodes} nodes"
+
+    def __enter__(self) -> "Slurm":
+        self.cluster.start()
+        return self
+
+    def __exit__(self, *error) -> None:
+        self.cancel_all()
+        self.cluster.stop()
+
+    def start(self, workload: Workload, folder: Path, log: Path) -> Driver:
+        profile = str(ROOT / "workflow" / "profiles" / "slurm")
+        here = ("--slurm-no-account", "--latency-wait", "20")
+        resources = ("--default-resources", "slurm_partition=main", "mem_mb=500", "runtime=10")
+        command = snakemake(workload, "--workflow-profile", profile, *here, *resources)
+        return Driver(command, folder, log, self.cluster.environment)
+
+    def look_after(self) -> None:
+        """What an administrator does: resume nodes that Slurm has drained, release jobs that it could not launch."""
+        for line in self.cluster.run("sinfo", "-h", "-N", "-o", "%N %T", check=False).splitlines():
+            node, state = line.split()
+            if "drain" in state or "down" in state:
+                self.cluster.run("scontrol", "update", f"nodename={node}", "state=resume", check=False)
+        for line in self.cluster.run("squeue", "-h", "-r", "-t", "PD", "-o", "%i %r", check=False).splitlines():
+            job, _, reason = line.partition(" ")
+            if "held" in reason.lower():
+                self.cluster.run("scontrol", "release", job, check=False)
+
+    def cancel_all(self) -> None:
+        self.cluster.run("scancel", "--user", "root", check=False)
+
+
+ENDS = {signal.SIGKILL: "kill -9 of the driver", signal.SIGTERM: "SIGTERM to the driver"}
