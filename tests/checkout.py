@@ -60,3 +60,15 @@ class Checkout:
 
     def files(self, pattern: str) -> dict[str, bytes]:
         return {str(p.relative_to(self.work)): p.read_bytes() for p in sorted(self.work.glob(pattern))}
+
+
+def checkout_in(folder: Path) -> Path:
+    """A copy of the workflow and the package."""
+    root = folder / "check out"
+    for name in ("Snakefile", "config.yaml", "src", "workflow", "envs", "tests"):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            root.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, root / name)
+    return root

@@ -10,7 +10,7 @@
 # Facts that cost time: all names of the host must mean the same (host_aliases); root's jobs are refused until min_uid
 # and min_gid are 0, which sge_execd reads only when it starts; the master takes seconds to end.
 set -euo pipefail
-export SGE_ROOT=/var/lib/gridengine SGE_CELL=default
+export SGE_ROOT=/var/lib/gridengine SGE_CELL=default SGE_SINGLE_LINE=1
 cell=$SGE_ROOT/$SGE_CELL
 pids=$SGE_ROOT/throwaway.pids # of the daemons that `start` started
 
@@ -32,6 +32,7 @@ install() {
         "gridengine-common shared/gridenginecell string default" \
         "gridengine-common shared/gridengineconfig boolean true" \
         "postfix postfix/main_mailer_type select No configuration" | debconf-set-selections
+    apt-get update -qq
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
         gridengine-master gridengine-exec gridengine-client >/dev/null
 }
@@ -52,14 +53,14 @@ start() {
     qconf -as localhost >/dev/null 2>&1 || true
     # What ends and what is submitted is seen within a second, and accounted for at once. qconf goes by the file's name.
     qconf -sconf global | sed -e '/^#/d' -e 's/^\(min_[ug]id\) .*/\1 0/' \
-        -e 's/^reporting_params .*/reporting_params accounting=true reporting=false flush_time=00:00:01 joblog=false sharelog=00:00:00 accounting_flush_time=00:00:00/' >"$work/global"
+        -e '/^reporting_params/s/\(accounting_flush_time\|flush_time\)=[0-9:]*/\1=00:00:00/g' >"$work/global"
     qconf -Mconf "$work/global" >/dev/null
     qconf -ssconf | sed -e 's/^schedule_interval .*/schedule_interval 0:0:1/' \
         -e 's/^\(flush_\(submit\|finish\)_sec\) .*/\1 1/' >"$work/sched"
     qconf -Msconf "$work/sched" >/dev/null
     qconf -dq all.q >/dev/null 2>&1 || true
     qconf -sq | sed -e 's/^qname .*/qname all.q/' -e 's/^hostlist .*/hostlist localhost/' -e "s/^slots .*/slots $slots/" \
-        -e 's/^rerun .*/rerun TRUE/' -e 's/^load_thresholds .*/load_thresholds NONE/' >"$work/queue"
+        -e 's/^rerun .*/rerun TRUE/' -e 's/^pe_list .*/pe_list NONE/' -e 's/^load_thresholds .*/load_thresholds NONE/' >"$work/queue"
     qconf -Aq "$work/queue" >/dev/null
     sge_execd
     until_true queue_is_up

@@ -1,7 +1,6 @@
 """The workflow on a real Slurm, a throwaway cluster of two nodes without accounting, through the default profile."""
 
 import re
-import shutil
 import sys
 import venv
 from datetime import datetime, timedelta
@@ -12,6 +11,7 @@ import pytest
 from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.results import netcdf, runs
 from cbo_pipeline.training.loop import train
+from checkout import checkout_in
 from throwaway_slurm import Cluster, missing
 from tiny import OVERLAY, ROOT, SUMMARY, digests, finish, snakemake_command, start, wait_until
 
@@ -40,18 +40,6 @@ def through_the_profile(*targets: str, overlay: str = "", root: Path = ROOT) -> 
     if overlay:
         command.insert(command.index("--configfile") + 2, overlay)
     return [*command, *HERE, "--default-resources", "slurm_partition=main", "mem_mb=500", "runtime=10"]
-
-
-def checkout_in(folder: Path) -> Path:
-    """A copy of the workflow and the package."""
-    root = folder / "check out"
-    for name in ("Snakefile", "config.yaml", "src", "workflow", "envs", "tests"):
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            root.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, root / name)
-    return root
 
 
 def test_slurm_makes_the_same_bytes_as_this_machine(cluster, reference, tmp_path, record_property):
@@ -160,3 +148,30 @@ def test_a_cancelled_job_and_a_dead_node_cost_nothing(cluster, tmp_path, record_
         assert (work / "results" / "runs" / f"{name}.nc").read_bytes() == (tmp_path / "undisturbed.nc").read_bytes()
     record_property("fault", ["scancel of a running Slurm job", 1, 1, True])
     record_property("fault", ["kill -9 of a Slurm node, whose job lives on", 1, 1, True])
+
+
+def test_runs_that_share_a_job_lose_nothing_when_it_is_cancelled(cluster, tmp_path, record_property):
+    """The job's own Snakemake knows the runs by the name of the rule, also when it is submitted again."""
+    overlay, work = tmp_path / "longer.yaml", tmp_path / "work"
+    overlay.write_text(LONGER.replace("20000", "5000"))
+    work.mkdir()
+    names = [RunName("sine", "cbo", 5, 8, seed) for seed in (0, 1)]
+    targets = [f"results/runs/{name}.nc" for name in names]
+    command = [*through_the_profile(*targets, overlay=str(overlay)), "--config", "runs_per_job=2"]
+    process = start(command, work, **cluster.environment)
+    try:
+        log = work / "results" / "logs" / "sine" / "cbo" / "M5_N8_seeds_0to1.log"
+        wait_until(lambda: log.exists() and "seed1: epoch" in log.read_text(), seconds=300, every=0.1)
+        ((job, _),) = cluster.running()
+        cluster.run("scancel", job)
+        _, said = process.communicate(timeout=600)
+    finally:
+        process.kill()
+        cluster.run("scancel", "--user", "root")
+    assert process.returncode == 0, said
+    assert "seed0: was trained before" in log.read_text()
+    for name in names:
+        run = resolve(load_config(OVERLAY, overlay), name)
+        netcdf.write(runs.dataset(run, train(run)), tmp_path / "undisturbed.nc")
+        assert (work / "results" / "runs" / f"{name}.nc").read_bytes() == (tmp_path / "undisturbed.nc").read_bytes()
+    record_property("fault", ["scancel of a Slurm job of several runs", 1, 1, True])

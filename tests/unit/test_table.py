@@ -61,11 +61,12 @@ def test_batches_and_epochs_that_suit_the_size(tmp_path):
     sizes = {}
     for rows in (40, 1000, 30_000):
         path = write_csv(tmp_path / f"{rows}.csv", {"x": range(rows), "y": np.arange(rows) % 7})
-        settings = table_runs.chosen_run(str(path), ["y"], None, "cbo").settings
-        sizes[rows] = settings["batch_size"]
-        iterations = settings["epochs"] * -(-round(0.8 * rows) // settings["batch_size"])
-        assert 3000 <= iterations < 3100
-    assert sizes == {40: 32, 1000: 80, 30_000: 1000}
+        for method in ("cbo", "adam"):
+            settings = table_runs.chosen_run(str(path), ["y"], None, method).settings
+            sizes[rows, method] = settings["batch_size"]
+            assert 2000 <= settings["epochs"] * -(-round(0.8 * rows) // settings["batch_size"]) < 2050
+    assert [sizes[rows, "cbo"] for rows in (40, 1000, 30_000)] == [32, 800, 1000]
+    assert [sizes[rows, "adam"] for rows in (40, 1000, 30_000)] == [32, 80, 1000]
 
 
 def test_numbers_of_classes_are_sorted_as_numbers(tmp_path):

@@ -1,13 +1,23 @@
-"""The profile and the page on clusters say what the workflow is: this needs no Slurm."""
+"""The profiles and the page on clusters say what the workflow is: this needs no cluster."""
 
+import json
+import os
 import re
+import shlex
+from types import SimpleNamespace
 
+import pytest
 import yaml
 
 from cbo_pipeline.config import load_config, runs
-from tiny import ROOT
+from cbo_pipeline.workflow import grid_engine
+from tiny import ROOT, finish, snakemake_command
 
-PROFILE = yaml.safe_load((ROOT / "workflow" / "profiles" / "slurm" / "config.yaml").read_text())
+PROFILE, GRID_ENGINE = (
+    yaml.safe_load((ROOT / "workflow" / "profiles" / name / "config.yaml").read_text())
+    for name in ("slurm", "grid_engine")
+)
+STATUS = ROOT / "workflow" / "profiles" / "grid_engine" / "status.sh"
 
 
 def test_the_page_counts_the_runs_of_the_config():
@@ -37,3 +47,108 @@ def test_what_a_dying_job_needs_is_in_the_profile():
     assert PROFILE["retries"] >= 1
     assert PROFILE["slurm-requeue"]
     assert PROFILE["rerun-incomplete"]
+
+
+@pytest.mark.workflow
+@pytest.mark.parametrize("seeds", [4000, list(range(0, 80_000, 20))], ids=["in a row", "scattered"])
+def test_four_thousand_seeds_fit_into_every_command(seeds, tmp_path):
+    """Linux takes 128 KiB for one argument, and a command is one argument of its shell: every rule, by a dry run."""
+    overlay = tmp_path / "many.json"
+    others = {"adam": None, "hybrid": None, "cbo_float64": None}
+    sine = {"seeds": seeds, "methods": others}
+    overlay.write_text(json.dumps({"only_experiments": ["sine"], "experiments": {"sine": sine}}))
+    command = snakemake_command("--dry-run", "--printshellcmds")
+    command.insert(command.index("--configfile") + 2, str(overlay))
+    done = finish([*command, "--config", "runs_per_job=500"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    shells = re.findall(r"^Shell command: (python .*)$", done.stdout + done.stderr, re.MULTILINE)
+    kinds = {re.search("cbo_pipeline ([a-z-]+)", shell)[1] for shell in shells}
+    assert kinds >= {"train", "summarise", "join", "claims", "page", "record", "figure", "cost"}
+    longest = max(shells, key=len)
+    assert len(longest.encode()) < 0.75 * 128 * 1024, f"{len(longest)}: {longest[:100]}"
+
+
+# --- Grid Engine, without one --------------------------------------------------------------------------------------
+
+
+def test_the_profiles_agree_on_what_they_share():
+    """What every cluster needs is the same in all profiles, but for names of the scheduler's own."""
+    keys = ("jobs", "retries", "keep-going", "rerun-incomplete", "latency-wait", "printshellcmds")
+    for key in keys:
+        assert GRID_ENGINE[key] == PROFILE[key], key
+    assert GRID_ENGINE["default-resources"].items() <= PROFILE["default-resources"].items()
+
+
+def test_the_submission_asks_for_memory_and_time():
+    command = GRID_ENGINE["cluster-generic-submit-cmd"]
+    filled = command.format(resources=SimpleNamespace(mem_mb=700, runtime=90))
+    words = shlex.split(filled)
+    assert words[0] == "qsub"
+    assert words[words.index("-l") + 1] == "mem_free=700M,h_rt=0:90:0"
+    assert words[words.index("-o") + 1] == str(grid_engine.MESSAGES)
+    assert GRID_ENGINE["cluster-generic-cancel-cmd"] == "qdel"
+
+
+ROW = " 7 0.5 snakejob root {state} 11/16/2026 22:00:00 all.q@localhost 1"
+ENDED = "jobnumber    7\nfailed       {failed}\nexit_status  {code}\n"
+
+
+@pytest.mark.parametrize(
+    ("qstat", "qacct", "told"),
+    [
+        (ROW.format(state="r"), "", "running"),
+        (ROW.format(state="qw"), "", "running"),
+        (ROW.format(state="Eqw"), "", "failed"),
+        ("", ENDED.format(failed="0", code="0"), "success"),
+        ("", ENDED.format(failed="0", code="1"), "failed"),
+        ("", ENDED.format(failed="100 : assumedly after job", code="137"), "failed"),
+        # Started again after its host had died: the last entry counts.
+        (
+            "",
+            ENDED.format(failed="21 : in recognizing job", code="0") + ENDED.format(failed="0", code="0"),
+            "success",
+        ),
+        (ROW.format(state="r").replace(" 7 ", " 77 "), "", "running"),  # known to neither yet
+        (None, "", "running"),  # Grid Engine does not answer
+    ],
+)
+def test_the_status_script_tells_how_a_job_is(qstat, qacct, told, tmp_path):
+    programs = {"qstat": qstat, "qacct": qacct or None, "qdel": ""}
+    for name, says in programs.items():
+        file = tmp_path / name
+        file.write_text("#!/bin/sh\nexit 1\n" if says is None else f"#!/bin/sh\ncat <<'END'\n{says}\nEND\n")
+        file.chmod(0o755)
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    assert finish([str(STATUS), "7"], tmp_path, **path).stdout == f"{told}\n"
+
+
+def test_a_job_that_is_known_to_nobody_has_failed_in_the_end(tmp_path):
+    for name in ("qstat", "qacct"):
+        file = tmp_path / name
+        file.write_text(f"#!/bin/sh\nexit {int(name == 'qacct')}\n")
+        file.chmod(0o755)
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    assert finish([str(STATUS), "7"], tmp_path, **path).stdout == "running\n"
+    assert finish([str(STATUS), "7"], tmp_path, CBO_GRID_ENGINE_WAIT="0", **path).stdout == "failed\n"
+
+
+# --- The catalogue of workflows ------------------------------------------------------------------------------------
+
+
+def test_the_catalogue_finds_what_it_looks_for():
+    """https://snakemake.github.io/snakemake-workflow-catalog: a Snakefile, rules, a README that says so, usage."""
+    usage = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text())["usage"]
+    assert set(usage) == {"mandatory-flags", "software-stack-deployment", "report"}
+    assert set(usage["mandatory-flags"]) == {"desc", "flags"}
+    assert set(usage["software-stack-deployment"]) <= {"conda", "apptainer", "apptainer+conda"}
+    assert all(isinstance(value, bool) for value in (*usage["software-stack-deployment"].values(), usage["report"]))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").lower()
+    assert "snakemake" in readme
+    assert "workflow" in readme
+    assert (ROOT / "Snakefile").is_file()
+    rules = "".join(path.read_text() for path in (ROOT / "workflow" / "rules").glob("*.smk"))
+    assert usage["report"] == ("report(" in rules)
+    assert usage["software-stack-deployment"]["conda"] == ("conda:" in rules)
+    named = re.findall(r"[\w/.]+\.(?:ya?ml|md|smk)\b", (ROOT / ".snakemake-workflow-catalog.yml").read_text())
+    assert named
+    assert all((ROOT / name).is_file() for name in named), named

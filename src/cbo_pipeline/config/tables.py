@@ -16,7 +16,7 @@ from cbo_pipeline.problems import _table_files, _table_profile
 from cbo_pipeline.problems.table import Table
 
 FOUND = ("rows", "classes", "tasks")  # keys that are filled in and may not be written
-FEWEST, MOST = 32, 1000  # rows of a batch, if nothing is said; a tenth of the training part in between
+FEWEST, MOST = 32, 1000  # rows of a batch, if nothing is said
 FEWEST_EPOCHS = 20  # however large a table is
 
 
@@ -82,13 +82,19 @@ def filled_in(problem: str, method: str, settings: dict[str, Any], place: str) -
         "tasks": len(found.targets) if several else 1,
     }
     size = Table.training_rows({"test_share": Table.test_share, **full})
-    batch = full.setdefault("batch_size", min(size, max(FEWEST, min(MOST, math.ceil(size / 10)))))
+    batch = full.setdefault("batch_size", _batch_size(methods.find(method).needs_gradients, size))
     if batch > size or size < 1:
         words = f"{size} rows to train on, fewer than batch_size, {batch}; make batch_size or test_share smaller"
         path = full["data"]
         raise FileRefused(f"{path}: {words}", code="too-few-rows", key=f"{place}.batch_size", file=path)
-    full.setdefault("epochs", max(FEWEST_EPOCHS, math.ceil(_file()["iterations"] / math.ceil(size / batch))))
+    wanted = _file()["iterations"].get(method, _file()["iterations"]["others"])
+    full.setdefault("epochs", max(FEWEST_EPOCHS, math.ceil(wanted / math.ceil(size / batch))))
     return full
+
+
+def _batch_size(gradients: bool, size: int) -> int:
+    """A tenth of the training part for gradients; all of it where particles are compared by their risks alone."""
+    return min(size, MOST, max(FEWEST, math.ceil(size / 10)) if gradients else MOST)
 
 
 def _as_list(value: str | list[str] | None) -> list[str] | None:

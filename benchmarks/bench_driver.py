@@ -1,0 +1,122 @@
+"""What Snakemake itself costs, by the number of runs: a dry run, and jobs that do nothing.
+
+    python benchmarks/bench_driver.py                        1000 and 10 000 runs, one run per job and twenty
+    python benchmarks/bench_driver.py 1000 100000            other numbers of runs
+    python benchmarks/bench_driver.py --instant 200          time per job, with so many jobs that end at once
+
+The workflow is the project's own: one experiment of that many seeds, a hundred to a curve. Time is that of the
+processor, which other work on the machine disturbs little; memory is the peak of the process. The exponent is that of
+the time beyond an empty dry run, between the smallest and the largest number.
+
+Jobs that do nothing: in their shell `python` is a function that only makes the output files, so all that remains is
+Snakemake, its shells and its records.
+"""
+
+import argparse
+import json
+import math
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from timing import emit
+
+ROOT = Path(__file__).parents[1]
+SEEDS_OF_A_CURVE = 100
+TWENTY = 20
+# In place of the jobs' Python: every word after --output is a file to make.
+NOTHING = """\
+python() {
+    while [ "$1" != --output ]; do shift; done
+    shift
+    for file; do : > "$file"; done
+}
+"""
+
+
+def overlay(runs: int) -> dict:
+    """A config of that many runs of the sine, a hundred seeds to a curve."""
+    curves = max(1, runs // SEEDS_OF_A_CURVE)
+    sine = {
+        "seeds": min(runs, SEEDS_OF_A_CURVE),
+        "epochs": 1,
+        "points": 80,
+        "batch_size": 40,
+        "M": list(range(1, curves + 1)),
+        "snapshots": [],
+        "methods": {"cbo": {"N": 8}, "adam": None, "cbo_float64": None, "hybrid": None},
+    }
+    return {"only_experiments": ["sine"], "experiments": {"sine": sine}}
+
+
+def snakemake(folder: Path, runs: int, runs_per_job: int, *options: str, **environment: str) -> dict:
+    """Run Snakemake on the summary of so many runs; its processor seconds, wall seconds and peak memory."""
+    file = folder / f"{runs}.yaml"
+    file.write_text(json.dumps(overlay(runs)))
+    work = folder / f"work_{runs}_{runs_per_job}_{len(options)}"
+    work.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "snakemake", *options, "--snakefile", str(ROOT / "Snakefile")]
+    command += ["--configfile", str(file), "--config", f"runs_per_job={runs_per_job}", "--quiet", "all"]
+    started = time.monotonic()
+    process = subprocess.Popen(command, cwd=work, env={**os.environ, **environment}, stdout=subprocess.DEVNULL)
+    _, code, used = os.wait4(process.pid, 0)
+    if code:
+        sys.exit(f"snakemake ended with {os.waitstatus_to_exitcode(code)}: {' '.join(command)}")
+    return {
+        "seconds": used.ru_utime + used.ru_stime,
+        "wall": time.monotonic() - started,
+        "megabytes": used.ru_maxrss * 1024 / 1e6,
+    }
+
+
+def plan(folder: Path, runs: int, runs_per_job: int) -> dict:
+    """A dry run."""
+    target = "results/summary/sine.nc"
+    return snakemake(folder, runs, runs_per_job, target, "--cores", "1", "--dry-run")
+
+
+def jobs_that_do_nothing(folder: Path, jobs: int) -> dict:
+    """Scheduling, starting and recording so many jobs."""
+    setup = folder / "setup.sh"
+    setup.write_text(NOTHING)
+    targets = [f"results/runs/sine/cbo/M1_N8_seed{seed}.nc" for seed in range(jobs)]
+    return snakemake(folder, jobs, 1, *targets, "--cores", "2", BASH_ENV=str(setup))
+
+
+def exponent(rows: list[dict], base: float) -> float:
+    """The slope of time against runs in logarithms, beyond what no run costs."""
+    first, last = min(rows, key=lambda row: row["runs"]), max(rows, key=lambda row: row["runs"])
+    growth = (last["seconds"] - base) / (first["seconds"] - base)
+    return math.log(growth) / math.log(last["runs"] / first["runs"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("runs", nargs="*", type=int, help="numbers of runs (default 1000 10000)")
+    parser.add_argument("--instant", type=int, metavar="JOBS", help="measure so many jobs that do nothing")
+    parser.add_argument("--json", action="store_true", help="one line of JSON for each row")
+    options = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if options.instant:
+            jobs = min(options.instant, SEEDS_OF_A_CURVE)
+            emit("instant jobs", jobs=jobs, **jobs_that_do_nothing(folder, jobs))
+            return
+        base = plan(folder, 1, 1)
+        emit("plan", runs=1, runs_per_job=1, **base)
+        for runs_per_job in (1, TWENTY):
+            rows = []
+            for runs in sorted(options.runs or (1000, 10_000)):
+                rows.append({"runs": runs, **plan(folder, runs, runs_per_job)})
+                emit("plan", runs_per_job=runs_per_job, **rows[-1])
+            if len(rows) > 1:
+                emit("plan exponent", runs_per_job=runs_per_job, exponent=exponent(rows, base["seconds"]))
+
+
+if __name__ == "__main__":
+    main()
