@@ -41,6 +41,7 @@ RUN = (
     "cbo-pipeline reference > docs/configuration.md",
     "export CBO_MEMORY_GB=500",
     "$EDITOR workflow/profiles/slurm/config.yaml",
+    "$EDITOR workflow/profiles/grid_engine/config.yaml",
     f"{SLURM} --dry-run --quiet rules",
     "snakemake --dry-run --quiet rules",
     "snakemake --list",
@@ -66,6 +67,7 @@ PLANNED = (
     "make rulegraph",
     "snakemake --cores 8 --configfile workflow/demo.yaml --directory demo fig2",
     "snakemake --cores 64",
+    "snakemake --cores 8 --config runs_per_job=20",
     SLURM,
     f"{SLURM} --configfile workflow/gpu.yaml --directory gpu comparison_cbo_adam",
     "pytest tests/unit/test_sine.py",
@@ -84,14 +86,22 @@ ELSEWHERE = {
     "cbo-pipeline train --config cosine.yaml --experiment cosine --method cbo --output cosine.nc": "test_docs",
     "snakemake --cores 2 results/summary/cosine.nc --configfile cosine.yaml": "test_docs",
     "cbo-pipeline fetch-mnist": "test_mnist_data",
+    "cbo-pipeline train --data table.csv --target y --method hybrid --output run.nc": "test_tables",
+    "cbo-pipeline predict run.nc --data new.csv --output predictions.csv": "test_predict",
+    "snakemake --cores 2 --configfile own.yaml": "test_table_workflow",
     "conda config --set channel_priority strict": "needs conda",
     "conda env create --name cbo-driver --file envs/snakemake.yaml && conda activate cbo-driver": "needs conda",
     f"{SLURM} --software-deployment-method conda": "needs conda",
     "pip install snakemake-executor-plugin-cluster-generic": "needs a network",
-    "snakemake --executor cluster-generic --jobs 100 --retries 3 --rerun-incomplete --latency-wait 60"
-    ' --cluster-generic-submit-cmd "qsub -V -cwd -b y -l h_vmem={resources.mem_mb}M,h_rt=0:{resources.runtime}:0"': (
-        "needs that plugin"
-    ),
+    "snakemake --executor cluster-generic --jobs 1000 --retries 3 --keep-going --rerun-incomplete --latency-wait 60"
+    ' --cluster-generic-submit-cmd "qsub -V -l mem={resources.mem_mb}mb,walltime=0:{resources.runtime}:0"'
+    " --cluster-generic-cancel-cmd qdel": "needs PBS",
+    "pip install snakemake-executor-plugin-lsf": "needs a network",
+    "snakemake --executor lsf --jobs 1000 --retries 3 --keep-going --rerun-incomplete --latency-wait 60"
+    " --default-resources lsf_project=PROJECT lsf_queue=QUEUE mem_mb=1000 runtime=30": "needs LSF",
+    "snakemake --workflow-profile workflow/profiles/grid_engine": "test_grid_engine",
+    "cbo-pipeline train --experiment sine --method cbo --seeds 0-19 --output 'runs/seed{seed}.nc'": "test_shared_jobs",
+    f"{SLURM} --config runs_per_job=20": "test_slurm",
     "sudo apt install python3-venv": "needs Debian and a network",
     "git tag v1.0.0": "a release",
 }
@@ -108,6 +118,8 @@ NAMED |= {
     "cbo-pipeline train",
     "cbo-pipeline train --settings",
     "cbo-pipeline show FILE",
+    "snakemake ... results/summary/sine.nc",
+    "snakemake ... results/summary/sine.nc --batch summarise_curve=1/10",
 }
 
 
