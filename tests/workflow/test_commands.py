@@ -100,7 +100,7 @@ ELSEWHERE = {
     "snakemake --executor lsf --jobs 1000 --retries 3 --keep-going --rerun-incomplete --latency-wait 60"
     " --default-resources lsf_project=PROJECT lsf_queue=QUEUE mem_mb=1000 runtime=30": "needs LSF",
     "snakemake --workflow-profile workflow/profiles/grid_engine": "test_grid_engine",
-    "cbo-pipeline train --experiment sine --method cbo --seeds 0-19 --output 'runs/seed{seed}.nc'": "test_shared_jobs",
+    "cbo-pipeline train --experiment sine --method cbo --seeds 0-19 --output 'runs/seed{seed}.nc'": "shared_jobs",
     f"{SLURM} --config runs_per_job=20": "test_slurm",
     "sudo apt install python3-venv": "needs Debian and a network",
     "git tag v1.0.0": "a release",
