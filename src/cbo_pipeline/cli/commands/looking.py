@@ -5,6 +5,7 @@ from pathlib import Path
 
 from cbo_pipeline.cli import outputs, streams
 from cbo_pipeline.cli.commands.options import add_command, add_config, add_force
+from cbo_pipeline.errors import FileRefused, UserError
 
 PURPOSE = "by hand"
 
@@ -31,7 +32,7 @@ def declare(commands) -> None:
     add_config(command)
     what = "count the runs of the other readings too, with hours where the base's own runs were timed"
     command.add_argument("--readings", action="store_true", help=what)
-    command.add_argument("--results", type=Path, default=Path("results"), help="where those are (default: results)")
+    command.add_argument("--results", type=Path, help="where those are (default: results)")
     add_command(commands, "reference", "print the reference of all settings as Markdown", _reference)
     add_command(commands, "completion", 'completion for bash: eval "$(cbo-pipeline completion)"', _completion)
 
@@ -56,6 +57,8 @@ def _plot(options) -> int:
 def _check(options) -> int:
     from cbo_pipeline.config import check_config, load_config, runs
 
+    if options.results and not options.readings:
+        raise UserError("--results needs --readings beside it", code="missing", key="--results")
     config = load_config(*options.config)
     check_config(config)
     counted = f"{sum(1 for _ in runs(config))} runs, every setting in bounds"
@@ -70,9 +73,13 @@ def _plan_of_readings(options) -> str:
     from cbo_pipeline.pages import readings
     from cbo_pipeline.results import job_times
 
+    if options.results and not options.results.is_dir():
+        words = f"{options.results}: no such folder; name a folder of results with --results"
+        raise FileRefused(words, code="no-results", key="--results", file=str(options.results))
     plan = ReadingPlan.of(options.config)
     plan.check()
-    return readings.plan_table(plan, job_times.typical_seconds(job_times.read(options.results / "benchmarks")))
+    timed = job_times.read((options.results or Path("results")) / "benchmarks")
+    return readings.plan_table(plan, job_times.typical_seconds(timed))
 
 
 def _reference(options) -> int:
