@@ -15,6 +15,8 @@ from soak.processes import Meter, working_in
 from soak.workload import Workload
 from tiny import digests, finish, wait_until
 
+GRACE = 15.0  # seconds in which cancelled jobs may end by themselves
+
 
 @dataclass(frozen=True)
 class Quiet:
@@ -75,6 +77,8 @@ def under_fire(
                     time.sleep(0.3)
                 fleet.wait()
                 place.cancel_all()
+                time.sleep(GRACE)
+                place.end_strays(work)
                 wait_until(lambda: not working_in(work), seconds=300, every=0.5)  # those of drivers that were killed
                 fleet.once_more()
             finally:

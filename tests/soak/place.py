@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from soak.processes import working_in
 from soak.workload import Workload
 from throwaway_slurm import Cluster
 from tiny import ROOT, environment
@@ -60,6 +61,9 @@ class Machine:
     def cancel_all(self) -> None:
         pass
 
+    def end_strays(self, folder: Path) -> None:
+        pass
+
 
 class Slurm:
     """A throwaway Slurm, through the project's profile with its array jobs; one driver."""
@@ -99,6 +103,15 @@ class Slurm:
 
     def cancel_all(self) -> None:
         self.cluster.run("scancel", "--user", "root", check=False)
+
+    def end_strays(self, folder: Path) -> None:
+        """End what is left of jobs that are gone, as Slurm itself does where it tracks processes by cgroups.
+
+        A Snakemake in a job may hang for ever when SIGTERM meets it while it holds a lock of its own.
+        """
+        if not self.cluster.run("squeue", "-h", check=False).split():
+            for process in working_in(folder):
+                process.signal(signal.SIGKILL)
 
 
 ENDS = {signal.SIGKILL: "kill -9 of the driver", signal.SIGTERM: "SIGTERM to the driver"}
