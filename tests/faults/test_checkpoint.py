@@ -246,7 +246,7 @@ def test_where_no_checkpoint_can_be_written_the_run_goes_on(tmp_path, capfd):
     said = capfd.readouterr().err.splitlines()
     assert len(said) == 1  # not one line for each iteration
     assert said[0].startswith("no checkpoint: ")
-    assert "training goes on" in said[0]
+    assert "training continues" in said[0]
 
 
 def test_a_finished_run_leaves_no_checkpoint(tmp_path, capsys):

@@ -122,7 +122,7 @@ OPTIONS = [
     (["--checkpoint", ""], "no-name", ""),
     (["--force", "yes"], "usage", ""),
     (["--sed", "3"], "usage", "--sed"),
-    (["extra"], "usage", ""),
+    (["extra"], "twice", "--output"),
 ]
 
 # Whole commands.
@@ -215,6 +215,11 @@ COMMANDS = [
     (["publish", "--results", "none", "--output", "new"], "no-such-file", ""),
     (["publish", "--output", "new"], "no-such-file", ""),
     (["publish"], "usage", "--output"),
+    (["article", "--results", "none", "--output", "new.html"], "no-results", ""),
+    (["article"], "usage", "--output"),
+    (["predict", "none.nc", "--data", "none.csv", "--output", "new.csv"], "no-such-file", ""),
+    (["predict", "text", "--data", "none.csv", "--output", "new.csv"], "not-netcdf", ""),
+    (["predict", "run.nc"], "usage", "--data"),
     (["verify", "none"], "no-such-folder", ""),
     (["verify", "text"], "no-such-folder", ""),
     (["verify", "empty"], "no-results", ""),

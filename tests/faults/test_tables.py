@@ -7,7 +7,7 @@ import pytest
 
 from cbo_pipeline.cli.main import main
 from refusals import refusal
-from tables import small, with_classes, write_csv
+from table_files import small, with_classes, write_csv
 
 
 @pytest.fixture

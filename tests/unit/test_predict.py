@@ -9,7 +9,7 @@ import cbo_pipeline as cbo
 from cbo_pipeline.cli.main import main
 from cbo_pipeline.errors import ConfigError, FileRefused
 from cbo_pipeline.numerics.network import evaluate
-from tables import small, with_classes, write_csv
+from table_files import small, with_classes, write_csv
 
 SHORT = {"epochs": 5, "batch_size": 16, "M": 5, "N": 8, "progress": False}
 

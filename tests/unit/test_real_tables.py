@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cbo_pipeline as cbo
-from tables import of_sklearn
+from table_files import of_sklearn
 
 
 def test_the_hybrid_reads_digits():

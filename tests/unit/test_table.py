@@ -12,7 +12,7 @@ from cbo_pipeline.numerics.network import evaluate, select
 from cbo_pipeline.problems import _table_arrays
 from cbo_pipeline.results import adopt, code, finished, netcdf, runs, summaries
 from cbo_pipeline.training.loop import Training
-from tables import run_of, small, with_classes, write_csv
+from table_files import run_of, small, with_classes, write_csv
 
 
 @pytest.fixture

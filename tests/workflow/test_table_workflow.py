@@ -6,7 +6,7 @@ import pytest
 
 from cbo_pipeline.config import check_config, load_config, runs
 from cbo_pipeline.workflow.plan import Plan, curve_of
-from tables import small, write_csv
+from table_files import small, write_csv
 from tiny import ROOT, digests, finish
 
 THREE_LINES = """\

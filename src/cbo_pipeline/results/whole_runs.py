@@ -12,7 +12,6 @@ from pathlib import Path
 from cbo_pipeline.config import Run
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.files import whole_file
-from cbo_pipeline.results import netcdf
 from cbo_pipeline.results.versions import versions
 
 ENDING = ".whole"
@@ -32,7 +31,7 @@ def fits(path: Path, run: Run, digest: str) -> bool:
     if not path.is_file():
         return False
     try:
-        found = netcdf.read(path, "run").attrs
+        found = _attributes(path)
     except (UserError, OSError):
         return False
     wanted = {"settings": run.json, "code": digest, "versions": json.dumps(versions(), sort_keys=True)}
@@ -53,8 +52,14 @@ def remove(path: Path, run: Run) -> None:
     """Remove a kept run that is in its place for good; one of other settings stays."""
     if path.is_file():
         try:
-            settings = netcdf.read(path, "run").attrs["settings"]
+            settings = _attributes(path)["settings"]
         except (UserError, OSError):
             return
         if settings == run.json:
             path.unlink(missing_ok=True)
+
+
+def _attributes(path: Path) -> dict:
+    from cbo_pipeline.results import netcdf  # here: the driver, which asks only for names, loads no NetCDF
+
+    return netcdf.read(path, "run").attrs
