@@ -1,0 +1,74 @@
+RECORDS = shared_jobs.Records(PLAN, workflow)
+
+
+rule train:
+    """Train one ensemble: an experiment, a variant, a width, a number of particles, a seed."""
+    input:
+        data=PLAN.data_of,
+    output:
+        "results/runs/{experiment}/{variant}/M{M}_N{N}_seed{seed}.nc",
+    log:
+        "results/logs/{experiment}/{variant}/M{M}_N{N}_seed{seed}.log",
+    benchmark:
+        "results/benchmarks/{experiment}/{variant}/M{M}_N{N}_seed{seed}.tsv"
+    wildcard_constraints:
+        experiment=plan.one_of(PLAN.without_mnist),
+    conda:
+        ENV
+    threads: 1
+    resources:
+        mem_mb=PLAN.most_megabytes(PLAN.without_mnist),
+        runtime=60,
+    params:
+        settings=RECORDS.settings,
+        code=PLAN.code_of_run,
+        checkpoint=RECORDS.checkpoint,
+    message:
+        "train {wildcards.experiment}/{wildcards.variant}, M = {wildcards.M}, N = {wildcards.N}, seed {wildcards.seed}"
+    shell:
+        "python -m cbo_pipeline train --settings {params.settings:q} --checkpoint {params.checkpoint:q}"
+        " --output {output:q} 2> {log:q}"
+
+
+# One run of MNIST takes as long as fifty others: begun last, it would keep all waiting.
+use rule train as train_mnist with:
+    wildcard_constraints:
+        experiment=plan.one_of(PLAN.with_mnist),
+    priority: 1
+    resources:
+        mem_mb=lambda wildcards, attempt: attempt * PLAN.megabytes(plan.curve_of(wildcards)),
+        runtime=PLAN.mnist_minutes,
+        gpu=PLAN.gpus,
+
+
+# Several short runs in one process, where the config asks for it (runs_per_job). A rule without wildcards goes before
+# the rule train, which makes all other runs. Its command is that of train, word for word: Snakemake compares them.
+for job in driver.shared_jobs_of(PLAN, workflow):
+    experiment = job.curve.experiment
+
+    rule:
+        """Train several seeds of one curve in one process."""
+        name:
+            job.name
+        output:
+            job.outputs,
+        log:
+            f"results/logs/{experiment}/{job.stem}.log",
+        benchmark:
+            f"results/benchmarks/{experiment}/{job.stem}.tsv"
+        conda:
+            ENV
+        threads: 1
+        resources:
+            mem_mb=PLAN.most_megabytes(PLAN.without_mnist),
+            runtime=job.minutes,
+        params:
+            curve=job.remembered,
+            code=job.code,
+            settings=job.settings,
+            checkpoint=job.checkpoint,
+        message:
+            f"train {job.curve.experiment}/{job.curve.variant}, M = {job.curve.M}, N = {job.curve.N}, {len(job.seeds)} seeds"
+        shell:
+            "python -m cbo_pipeline train --settings {params.settings:q} --checkpoint {params.checkpoint:q}"
+            " --output {output:q} 2> {log:q}"
