@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from cbo_pipeline.figures import FIGURES
+from cbo_pipeline.figures import FIGURES, OF_READINGS
 from tiny import ROOT
 
 spec = importlib.util.spec_from_file_location("rulegraph", ROOT / "docs" / "rulegraph.py")
@@ -25,6 +25,7 @@ def test_every_rule_is_in_the_picture():
     files = (ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk"))
     text = "\n".join(path.read_text() for path in files)
     written = set(re.findall(r"^(?:rule|use rule \w+ as) (\w+)", text, re.MULTILINE))
+    written |= {f"draw_{label}" for label in OF_READINGS}
     assert recorded == written | set(FIGURES)
     shown = set(re.findall(r'font-weight="bold"[^>]*>([^<]+)<', picture))
     assert shown == written | {rulegraph.DRAWING}
