@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "images" / "rulegraph.svg"
 DRAWING = "one rule per figure"
 LABELS = {figure.number: label for label, figure in FIGURES.items()}  # their rules are named by number
-WIDTH, COLUMN, ROW, MARGIN, LETTERS = 160, 200, 96, 10, 24
+WIDTH, COLUMN, ROW, MARGIN, LETTERS = 190, 225, 96, 10, 29
 
 Edges = set[tuple[str, str]]
 
@@ -111,7 +111,8 @@ def remarks() -> dict[str, str]:
         for name, text in re.findall(r'^rule (\w+):\n\s+"""([^."]+)', path.read_text(), re.MULTILINE):
             found[name] = re.split(r"[:,]", text)[0]
         for like, name in re.findall(r"^use rule (\w+) as (\w+)", path.read_text(), re.MULTILINE):
-            found[name] = f"As {like}, with {name.removeprefix(like + '_').upper()}"
+            rest = name.removeprefix(f"{like}_")
+            found[name] = f"As {like}, with {rest.upper()}" if rest != name else f"As {like}, of other readings"
     return found
 
 
