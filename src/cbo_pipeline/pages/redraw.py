@@ -79,7 +79,8 @@ def _draw(job: str, published: Path, output: Path) -> str:
         figure = figures.find(job)
         experiments = sorted({need.experiment for need in (*figure.needs, *figure.also)})
         shown = [published / "summary" / f"{name}.nc" for name in experiments]
-        costs = sorted((published / "cost").rglob("*.json")) if figure.costs else []
+        measured = {need.experiment for need in figure.needs} if figure.costs else set()
+        costs = [path for name in sorted(measured) for path in sorted((published / "cost" / name).glob("*.json"))]
         figures.draw(job, [path for path in shown if path.is_file()], files, costs)
     return f"{_figure(output, job)}.pdf, .png"
 
