@@ -15,11 +15,11 @@ pytestmark = pytest.mark.workflow
 SUMMARIES = ("results/summary/mnist.nc", "results/summary/sine.nc")
 TINY = {
     "sine": {
-        "seeds": 1, "epochs": 1, "points": 40, "batch_size": 20, "M": 4,
+        "seeds": 1, "epochs": 1, "points": 40, "batch_size": 20, "M": 4, "snapshots": [0],
         "methods": {"cbo": {"N": 6}, "cbo_float64": None, "hybrid": None, "adam": None},
     },
     "mnist": {
-        "seeds": 1, "epochs": 1, "images": 200, "batch_size": 100,
+        "seeds": 1, "epochs": 1, "images": 200, "batch_size": 100, "snapshots": [0],
         "methods": {"cbo": {"N": 5}, "hybrid": None, "adam": None}
         | dict.fromkeys(("adam_lr1", "adam_lr2", "adam_lr4")),
     },
