@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from cbo_pipeline.cli import outputs, streams
-from cbo_pipeline.cli.commands.options import add_command, add_config, add_force
+from cbo_pipeline.cli.commands.options import add_command, add_config, add_outputs
 from cbo_pipeline.errors import FileRefused, UserError
 
 PURPOSE = "by hand"
@@ -19,15 +19,7 @@ def declare(commands) -> None:
     command.add_argument(
         "--series", default="risk", metavar="NAME", help="another series of theirs, such as variance"
     )
-    command.add_argument(
-        "--output",
-        required=True,
-        nargs="+",
-        type=outputs.file_name,
-        metavar="FILE",
-        help="files to write (.pdf, .png, .svg)",
-    )
-    add_force(command)
+    add_outputs(command, "files to write (.pdf, .png, .svg)")
     command = add_command(commands, "check", "check a config and count its runs", _check)
     add_config(command)
     what = "count the runs of the other readings too, with hours where the base's own runs were timed"

@@ -23,6 +23,12 @@ def add_output(command: argparse.ArgumentParser, what: str) -> None:
     add_force(command)
 
 
+def add_outputs(command: argparse.ArgumentParser, what: str) -> None:
+    """``--output`` for several files, and ``--force``."""
+    command.add_argument("--output", required=True, nargs="+", type=outputs.file_name, metavar="FILE", help=what)
+    add_force(command)
+
+
 def add_force(command: argparse.ArgumentParser) -> None:
     command.add_argument("--force", action="store_true", help="replace files that this pipeline did not make")
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from cbo_pipeline.cli import outputs
-from cbo_pipeline.cli.commands.options import add_command, add_force, add_output, check_output
+from cbo_pipeline.cli.commands.options import add_command, add_output, add_outputs, check_output
 from cbo_pipeline.errors import UserError
 
 PURPOSE = "stages of the workflow"
@@ -34,15 +34,7 @@ def declare(commands) -> None:
     command.add_argument(
         "--readings", type=Path, metavar="FILE", help="readings.json, for the figures of the readings"
     )
-    command.add_argument(
-        "--output",
-        required=True,
-        nargs="+",
-        type=outputs.file_name,
-        metavar="FILE",
-        help="files to write (.pdf, .png, .svg)",
-    )
-    add_force(command)
+    add_outputs(command, "files to write (.pdf, .png, .svg)")
     command = add_command(commands, "animate", "draw the film of the ensemble that gathers around the sine", _animate)
     command.add_argument("summary", type=Path, help="the summary of the experiment gathering")
     add_output(command, "GIF")

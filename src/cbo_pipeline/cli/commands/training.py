@@ -7,8 +7,8 @@ from pathlib import Path
 from cbo_pipeline.cli import outputs, streams
 from cbo_pipeline.cli.commands.options import (
     add_command,
-    add_force,
     add_output,
+    add_outputs,
     add_run,
     check_output,
     chosen_run,
@@ -29,15 +29,7 @@ def declare(commands) -> None:
         metavar="LIST",
         help="in place of --seed: several seeds, such as 0-19,25, trained one after the other in one process",
     )
-    command.add_argument(
-        "--output",
-        required=True,
-        nargs="+",
-        type=outputs.file_name,
-        metavar="FILE",
-        help="the NetCDF file to write; with --seeds one for each, or one name that contains {seed}",
-    )
-    add_force(command)
+    add_outputs(command, "the NetCDF file to write; with --seeds one for each, or one name that contains {seed}")
     command.add_argument(
         "--checkpoint",
         type=outputs.file_name,
