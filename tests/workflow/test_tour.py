@@ -37,6 +37,7 @@ def test_it_runs_and_shows_as_many_pictures(notebook, monkeypatch):
     from nbclient import NotebookClient
 
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    monkeypatch.delenv("MPLBACKEND", raising=False)  # the command line sets it for its own process
     before = len(pictures(notebook))
     NotebookClient(
         notebook, timeout=900, kernel_name="python3", resources={"metadata": {"path": PAGE.parent}}

@@ -25,16 +25,23 @@ from pathlib import Path
 # Unlocking needs a workflow and takes any: this one has no rules.
 NO_RULES = Path(__file__).parent / "no_rules.smk"
 GATE = "driver_gate"
+EXITING = 0x4  # the kernel's flag of a process that is ending (PF_EXITING)
 
 _held: list[int] = []  # the open gate, while this driver holds it
 _noted: list[Path] = []  # the note of this driver
 
 
 def started(process) -> str:
-    """When a process started, in the kernel's ticks: a process id alone may be used again."""
+    """When a process started, in the kernel's ticks: a process id alone may be used again.
+
+    A process that is ending has let go of the gate before its id is gone, so that the next driver may meet it: it
+    counts as ended.
+    """
     try:
-        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[19]
-    except (OSError, IndexError):
+        facts = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+        ending = facts[0] in "ZX" or int(facts[6]) & EXITING
+        return "ended" if ending else facts[19]
+    except (OSError, IndexError, ValueError):
         return "unknown"
 
 
@@ -45,8 +52,8 @@ def lives(note: Path) -> bool:
         return True
     try:
         os.kill(int(process), 0)
-        told = note.read_text().partition("\n")[0]
-        return told in ("", started(process))
+        told, now = note.read_text().partition("\n")[0], started(process)
+        return now != "ended" and told in ("", now)
     except PermissionError:
         return True
     except (OSError, ValueError, OverflowError):
