@@ -1,8 +1,7 @@
 """What Snakemake itself costs, by the number of runs: a dry run, and jobs that do nothing.
 
-    python benchmarks/bench_driver.py                        1000 and 10 000 runs, one run per job and twenty
-    python benchmarks/bench_driver.py 1000 100000            other numbers of runs
-    python benchmarks/bench_driver.py --instant 200          time per job, with so many jobs that end at once
+    python benchmarks/bench_driver.py                  1000, 10 000 and 100 000 runs, one run per job and twenty
+    python benchmarks/bench_driver.py 1000 20000       other numbers of runs
 
 The workflow is the project's own: one experiment of that many seeds, a hundred to a curve. Time is that of the
 processor, which other work on the machine disturbs little; memory is the peak of the process. The exponent is that of
@@ -27,7 +26,7 @@ from timing import emit
 
 ROOT = Path(__file__).parents[1]
 SEEDS_OF_A_CURVE = 100
-TWENTY = 20
+SIZES, TWENTY, INSTANT = (1000, 10_000, 100_000), 20, 100
 # In place of the jobs' Python: every word after --output is a file to make.
 NOTHING = """\
 python() {
@@ -96,22 +95,18 @@ def exponent(rows: list[dict], base: float) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("runs", nargs="*", type=int, help="numbers of runs (default 1000 10000)")
-    parser.add_argument("--instant", type=int, metavar="JOBS", help="measure so many jobs that do nothing")
+    parser.add_argument("runs", nargs="*", type=int, help=f"numbers of runs (default {' '.join(map(str, SIZES))})")
     parser.add_argument("--json", action="store_true", help="one line of JSON for each row")
     options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        if options.instant:
-            jobs = min(options.instant, SEEDS_OF_A_CURVE)
-            emit("instant jobs", jobs=jobs, **jobs_that_do_nothing(folder, jobs))
-            return
+        emit("instant jobs", jobs=INSTANT, **jobs_that_do_nothing(folder, INSTANT))
         base = plan(folder, 1, 1)
         emit("plan", runs=1, runs_per_job=1, **base)
         for runs_per_job in (1, TWENTY):
             rows = []
-            for runs in sorted(options.runs or (1000, 10_000)):
+            for runs in sorted(options.runs or SIZES):
                 rows.append({"runs": runs, **plan(folder, runs, runs_per_job)})
                 emit("plan", runs_per_job=runs_per_job, **rows[-1])
             if len(rows) > 1:

@@ -1,4 +1,4 @@
-"""The results as Markdown: one table a kind of result. docs/performance.md shows them between marks."""
+"""The results as Markdown: one table a kind of result. Pages of docs/ show them between marks."""
 
 import re
 
@@ -81,6 +81,40 @@ def _digits(value: float) -> str:
     return f"{value:,.0f}".replace(",", " ") if value >= 100 else f"{value:.2g}"
 
 
+def driver(rows: list[dict]) -> str:
+    """What Snakemake takes to plan, and to do nothing."""
+    lines = [
+        [f"{row['runs']:,}".replace(",", " "), f"{row['runs_per_job']}", _time(row["seconds"]), _memory(row)]
+        for row in of_kind(rows, "plan")
+    ]
+    text = table(">runs | >runs per job | >time to plan | >memory", lines)
+    for row in of_kind(rows, "plan exponent"):
+        text += f"\nWith {_per_job(row['runs_per_job'])} the time beyond the start grows with the number of runs to "
+        text += f"the power {row['exponent']:.2f}."
+    start = next((row["seconds"] for row in of_kind(rows, "plan") if row["runs"] == 1), 0.0)
+    for row in of_kind(rows, "instant jobs"):
+        each = (row["seconds"] - start) / row["jobs"]
+        text += f"\nTo start and record a job that does nothing takes {amount(each, 's')} on one machine "
+        text += f"({row['jobs']} such jobs)."
+    return text + "\n"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 20 else f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
+
+
+def _memory(row: dict) -> str:
+    return f"{row['megabytes']:.0f} MB" if row["megabytes"] < 1000 else f"{row['megabytes'] / 1000:.1f} GB"
+
+
+def _per_job(runs: int) -> str:
+    return "one run per job" if runs == 1 else f"{runs} runs per job"
+
+
+def peers(rows: list[dict]) -> str:
+    return "![How many times faster than other ways to do the same](../benchmarks/results.png)\n"
+
+
 def picture(rows: list[dict]) -> str:
     return "![Time and memory against N, M, S' and P](../benchmarks/growth.png)\n"
 
@@ -92,6 +126,7 @@ TABLES = {
     "memory": memory,
     "growth": growth,
     "estimates": estimates,
+    "driver": driver,
 }
 
 
@@ -110,6 +145,6 @@ def filled(text: str, found: dict) -> str:
     def made(match: re.Match) -> str:
         begin, name, end = match.groups()
         before = f"{heading(found)}\n" if name == "comparisons" else ""
-        return begin + before + {**TABLES, "picture": picture}[name](found["rows"]) + end
+        return begin + before + {**TABLES, "peers": peers, "picture": picture}[name](found["rows"]) + end
 
     return MARK.sub(made, text)

@@ -64,12 +64,12 @@ def read(folder: Path) -> list[Job]:
 
 
 def typical_seconds(jobs: Iterable[Job]) -> dict[str, float]:
-    """By curve, such as sine/cbo_M100_N200: the median over its runs of the seconds that one took."""
+    """By curve, such as sine/cbo_M100_N200: the median over its runs of the processor seconds that one took."""
     found: dict[str, list[float]] = {}
     for job in jobs:
         sizes, seed, _ = job.parts[-1].partition("_seed")
         if len(job.parts) == 3 and seed and job.parts[0] not in STAGES:
-            found.setdefault(f"{job.parts[0]}/{job.parts[1]}_{sizes}", []).append(job.seconds)
+            found.setdefault(f"{job.parts[0]}/{job.parts[1]}_{sizes}", []).append(job.processor)
     return {curve: statistics.median(seconds) for curve, seconds in found.items()}
 
 
