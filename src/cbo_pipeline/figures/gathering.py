@@ -4,6 +4,7 @@ import numpy as np
 import xarray as xr
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from cbo_pipeline.figures import style
@@ -41,7 +42,8 @@ def draw_ensemble(axes: Axes, run: xr.Dataset, epoch: int) -> None:
     """Particles, consensus point and target at one epoch."""
     x = run["coarse_x"]
     particles = run["particle_prediction"].sel(kept_epoch=epoch).transpose("coarse_x", "particle")
-    axes.plot(x, particles, color=style.SKY, linewidth=0.3, alpha=0.5)
+    lines = [np.column_stack([x, particle]) for particle in particles.values.T]
+    axes.add_collection(LineCollection(lines, colors=style.SKY, linewidths=0.3, alpha=0.5))
     axes.plot(x, np.interp(x, run["x"], run["target"]), ":", color=style.BLACK, linewidth=1.2)
     axes.plot(x, run["prediction_over_time"].sel(snapshot=epoch), color=style.RED)
     axes.set(title=f"epoch {epoch}", xlim=(0, 1), ylim=(-LIMIT, LIMIT))

@@ -75,6 +75,7 @@ def save(figure: Figure, outputs: Sequence[Path], code: str = "") -> None:
         }[path.suffix]
         with whole_file(path) as partial:
             figure.savefig(partial, format=path.suffix[1:], metadata=metadata)
+        figure.set_layout_engine("none")  # the layout is found once, for all formats
 
 
 def curve(data: xr.Dataset, variant: str, M: int | None = None, N: int | None = None) -> xr.Dataset:

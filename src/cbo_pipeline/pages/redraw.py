@@ -11,6 +11,7 @@ from cbo_pipeline.claims.evidence import Evidence
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.pages import claims as pages
 from cbo_pipeline.pages import index, provenance
+from cbo_pipeline.pages.index import html
 from cbo_pipeline.results import readings, summaries
 
 COPIED = ("readings.json", "readings.md", provenance.NAME, "settings.html")
@@ -35,10 +36,7 @@ def redraw(published: Path, output: Path) -> Iterator[str]:
     if found.is_file():
         words = readings.read(found)["robustness"]
         rows = [{**row, "robustness": words[str(row["id"])]} for row in rows]
-    measured = speed.speed(evidence)
     pages.write_json(rows, output / "claims.json")
-    pages.write_json(measured, output / "speed.json")
-    pages.write_markdown(rows, measured, output / "claims.md", evidence.checks.get("rule_errors"))
     yield pages.tally(rows)
     own = [figures.overview_of(name) for name in evidence.summaries if not figures.has_own(name)]
     known = (*figures.FIGURES.values(), *own)
@@ -47,7 +45,12 @@ def redraw(published: Path, output: Path) -> Iterator[str]:
     # The film takes longest: it is begun first, and the others are drawn beside it.
     jobs = [*([FILM] if FILM_OF in evidence.summaries else []), *jobs]
     with ProcessPoolExecutor() as pool:
-        yield from pool.map(_draw, jobs, [published] * len(jobs), [output] * len(jobs))
+        drawn = pool.map(_draw, jobs, [published] * len(jobs), [output] * len(jobs))
+        measured = speed.speed(evidence)
+        pages.write_json(measured, output / "speed.json")
+        pages.write_markdown(rows, measured, output / "claims.md", evidence.checks.get("rule_errors"))
+        html.vega_bundle()  # kept for the page
+        yield from drawn
     size = index.write(output, output / "index.html", found if found.is_file() else None)
     yield f"{output / 'index.html'}: {size / 1e6:.1f} MB"
 

@@ -1,6 +1,7 @@
 """The page from its parts: everything that comes from results or configs is escaped here."""
 
 import base64
+import functools
 import hashlib
 import html
 import inspect
@@ -585,10 +586,16 @@ def _footer(content: Content) -> str:
     )
 
 
-def _whole(body: str, charts: Sequence[Chart]) -> str:
+@functools.cache
+def vega_bundle() -> str:
+    """Vega as one script. To put it together takes seconds."""
     import vl_convert
 
-    scripts = [_script(vl_convert.javascript_bundle()), _script(_asset("page.js"))]
+    return vl_convert.javascript_bundle()
+
+
+def _whole(body: str, charts: Sequence[Chart]) -> str:
+    scripts = [_script(vega_bundle()), _script(_asset("page.js"))]
     policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-eval' " + " ".join(
         f"'sha256-{_digest(script)}'" for script in scripts
     )
