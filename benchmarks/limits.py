@@ -26,7 +26,7 @@ from cbo_pipeline.numerics.network import atoms
 from cbo_pipeline.training.loop import Training
 
 TRAINED = 60  # iterations, for optimal transport
-# Parts are compared with each other, so it is time of the processor, which no other process takes away.
+# Parts are compared with each other, so it is processor time, which no other process takes away.
 take_turns = functools.partial(timing.take_turns, clock=time.process_time)
 
 

@@ -351,7 +351,7 @@ def answer(capsys, arguments) -> tuple[int, str]:
 
 
 def test_an_unexpected_exception_is_told_as_a_bug(tmp_path, capsys, monkeypatch):
-    """One line that says so and where the traceback is; a mistake of the user is never told so."""
+    """One line that says so and where the traceback is; a mistake of the user is never reported so."""
 
     def broken():
         raise ZeroDivisionError("a mistake\nof ours")
