@@ -1,4 +1,4 @@
-"""The film of figure `gathering`: the ensemble gathers around the sine, epoch by epoch, as a GIF."""
+"""The animation of figure `gathering`: the ensemble gathers around the sine, epoch by epoch, as a GIF."""
 
 from pathlib import Path
 
@@ -15,16 +15,16 @@ from cbo_pipeline.files import mark, whole_file
 SIZE = (4.8, 3.0)  # inches
 DPI = 100
 FRAMES_PER_SECOND = 5
-STILL = 8  # frames for which the last one is shown: a pause before the film starts again
+STILL = 8  # frames for which the last one is shown: a pause before the animation starts again
 
 
 def gathering(data: dict[str, xr.Dataset], path: Path) -> None:
-    """Draw the film from the summary of the experiment ``gathering``; the same summary gives the same bytes."""
+    """Draw the animation from the summary of the experiment ``gathering``; the same summary gives the same bytes."""
     if Path(path).suffix != ".gif":
         words = f"{path}: the animation is written as .gif; end the name with it"
         raise UserError(words, code="not-an-option", key="--output", file=str(path))
     if "gathering" not in data:
-        words = f"the summary is of {', '.join(data)}, and the film shows gathering; name the summary of that"
+        words = f"the summary is of {', '.join(data)}, but the animation shows gathering; name the summary of that"
         raise UserError(words, code="other-experiment", key="summary")
     run = style.curve(data["gathering"], "cbo")
     epochs = [int(epoch) for epoch in run["kept_epoch"].values if epoch in run["snapshot"].values]
@@ -48,7 +48,7 @@ def gathering(data: dict[str, xr.Dataset], path: Path) -> None:
 
 
 class _Writer(PillowWriter):
-    """Frames of few colours, which are all that the film has: a third of the bytes."""
+    """Frames of few colours, which are all that the animation has: a third of the bytes."""
 
     COLOURS = 48
 
