@@ -105,7 +105,7 @@ def test_a_plot_of_what_cannot_be_plotted(values):
 
 
 def test_verdicts_and_costs_are_shown_too(tmp_path, capsys):
-    pages.write_json(claims.judge_all(Evidence()), tmp_path / "claims.json")
+    pages.write_verdicts(claims.judge_all(Evidence()), tmp_path / "claims.json")
     said = printed(capsys, "show", tmp_path / "claims.json")
     assert all(claim.claim in said for claim in claims.CLAIMS)
     costs.write(cost.measure(run_of(), 0.0), tmp_path / "cost.json")
