@@ -12,7 +12,6 @@ from cbo_pipeline import claims
 from cbo_pipeline.claims import speed
 from cbo_pipeline.claims.evidence import Evidence
 from cbo_pipeline.claims.files import read_verdicts
-from cbo_pipeline.config import load_config
 from cbo_pipeline.figures import animation
 from cbo_pipeline.pages import article, index, overview, provenance, settings
 from cbo_pipeline.pages import claims as pages
@@ -51,8 +50,8 @@ def write_all(folder: Path) -> None:
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
     write_all(folder)
-    page = f"<html></html>\n<!-- {index.mark('page', stage_code.digest_of('page'))} -->\n"  # the page itself takes long
-    (folder / "index.html").write_text(page)
+    ours = index.mark("page", stage_code.digest_of("page"))
+    (folder / "index.html").write_text(f"<html></html>\n<!-- {ours} -->\n")  # the page itself takes long
     return folder
 
 
@@ -61,21 +60,32 @@ def folder(made, tmp_path):
     return shutil.copytree(made, tmp_path / "results")
 
 
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    """A copy of the package that can be edited."""
+    folder = tmp_path_factory.mktemp("copy") / "package"
+    return shutil.copytree(code.ROOT, folder, ignore=shutil.ignore_patterns("__pycache__"))
+
+
 @pytest.fixture
-def edit(tmp_path, monkeypatch):
-    """What adds a line to a file of a copied package, whose digests count from then on."""
-    package = shutil.copytree(code.ROOT, tmp_path / "package", ignore=shutil.ignore_patterns("__pycache__"))
+def edit(package, monkeypatch):
+    """What adds a line to a file of the copied package, whose digests count; the file is as before afterwards."""
     monkeypatch.setattr(code, "ROOT", package)
+    before = {}
 
     def add(path: str, line: str) -> None:
+        before.setdefault(path, (package / path).read_bytes())
         with (package / path).open("a", encoding="utf-8") as file:
             file.write(f"\n{line}\n")
 
-    return add
+    yield add
+    for path, content in before.items():
+        (package / path).write_bytes(content)
 
 
 def table(folder) -> dict[str, verify.Row]:
-    return {Path(row.path).name: row for row in verify.verify(folder, load_config())}
+    """The rows by the names of their files; of a config without runs, which pages do not need."""
+    return {Path(row.path).name: row for row in verify.verify(folder, {"experiments": {}})}
 
 
 def test_every_file_is_in_the_table_and_fits(folder):
@@ -100,8 +110,9 @@ def test_other_code_is_told_and_a_comment_is_not(folder, edit, name):
     edit(module, "# a comment")
     assert all(row.fits for row in table(folder).values())
     edit(module, "extra = 1")
-    assert table(folder)[name].code == "other code"
-    assert table(folder)["settings.html"].fits == (name != "settings.html")
+    found = table(folder)
+    assert found[name].code == "other code"
+    assert found["settings.html"].fits == (name != "settings.html")
 
 
 @pytest.mark.parametrize("name", ["pages/index/page.css", "pages/index/page.js"])
