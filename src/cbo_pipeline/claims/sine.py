@@ -147,7 +147,7 @@ def more_stable(evidence: Evidence) -> Judgement:
 def both_good(evidence: Evidence) -> Judgement:
     """Claim 3: one part for each method."""
     cbo, adam, curves = pair(evidence)
-    errors = {c.curve.variant: error(c, series) for c, series in zip(curves, (cbo, adam), strict=True)}
+    errors = {"CBO": error(curves[0], cbo), "Adam": error(curves[1], adam)}
     parts = [rule.below(name, middle(e), rule.median_interval(e), GOOD) for name, e in errors.items()]
     seen = "; ".join(
         f"{part.what}: {part.value:.2%} of the amplitude ({part.verdict}), below {GOOD:.0%} in"
