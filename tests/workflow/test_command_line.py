@@ -50,9 +50,7 @@ def printed(capsys, *arguments) -> str:
 def test_the_help_introduces_every_command(capsys):
     assert cli.main(["--help"]) == 0
     said = capsys.readouterr().out
-    for name, command in next(
-        a for a in parser.build()._actions if a.dest == "==SUPPRESS==" and a.choices
-    ).choices.items():
+    for name, command in parser.build().commands.items():
         assert re.search(rf"^  {name}\s+{re.escape(command.description)}$", said, re.MULTILINE)
         assert all(a.help for a in command._actions), f"an option of {name} has no help"
     assert max(map(len, said.splitlines())) <= 130
