@@ -115,6 +115,7 @@ WORDS = [
     ("config/messages.py", "did you mean", "do you mean"),
     ("cli/progress.py", "epochs/s", "epochs per s"),
     ("pages/show.py", "median risk", "middle risk"),
+    ("pages/claims.py", '"""', '"""In other words: '),
 ]
 # What does, and what depends on it: a kernel, a method, a problem, a figure, a claim.
 EQUATIONS = [
@@ -123,6 +124,7 @@ EQUATIONS = [
     ("problems/sine.py", "np.sin(2 * np.pi * x)", "np.sin(np.pi * 2 * x)", ALL_RUNS),
     ("figures/sine.py", 'xlabel="epoch"', 'xlabel="epochs"', DRAWN),
     ("claims/sine.py", "GOOD = 0.05", "GOOD = 0.06", JUDGED),
+    ("pages/claims.py", 'TITLE = "The claims', 'TITLE = "All claims', JUDGED),
     ("claims/rule.py", "ERROR = 0.05", "ERROR = 0.04", {"check_rule": 1, **JUDGED}),
 ]
 
