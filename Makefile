@@ -99,12 +99,15 @@ lint: $(VENV)/.dev
 quick: $(VENV)/.dev
 	"$(BIN)/python" -m pytest -n 2 --dist loadfile
 
+# Tests of clusters wait more than they work: one process more than there are cores.
+WORKERS := $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
+
 test: lint
-	"$(BIN)/python" -m pytest -n auto --dist loadfile src/cbo_pipeline tests
+	"$(BIN)/python" -m pytest -n $(WORKERS) --dist loadfile src/cbo_pipeline tests
 
 # Faults are counted as the tests do them; the table goes into docs/reliability.md.
 faults: $(VENV)/.dev
-	"$(BIN)/python" -m pytest -p tests.reliability --reliability docs/reliability.md tests/faults
+	"$(BIN)/python" -m pytest -n $(WORKERS) --dist loadfile -p tests.reliability --reliability docs/reliability.md tests/faults
 
 # The same under load: SOAK="--runs 100 --faults 20 --seed 7" for less, or for one that was seen before.
 soak: $(VENV)/.dev

@@ -3,8 +3,8 @@
     python benchmarks/bench_driver.py                  1000, 10 000 and 100 000 runs, one run per job and twenty
     python benchmarks/bench_driver.py 1000 20000       other numbers of runs
 
-The workflow is the project's own: one experiment of that many seeds, a hundred to a curve. Time is that of the
-processor, which other work on the machine disturbs little; memory is the peak of the process. The exponent is that of
+The workflow is the project's own: one experiment of that many seeds, a hundred to a curve. Time is processor
+time, which other work on the machine disturbs little; memory is the peak of the process. The exponent is that of
 the time beyond an empty dry run, between the smallest and the largest number.
 
 Jobs that do nothing: in their shell `python` is a function that only makes the output files, so all that remains is

@@ -3,7 +3,7 @@
     python benchmarks/bench_mnist.py        (needs cbx==1.0.4 beside the package; CBO_DATA_DIR names the data)
 
 The bare product, (20000 x 784)(784 x 1000), is what no dense evaluation of all particles can avoid. Ours is not
-dense: it skips the pixels that are zero, and leaves particles whose weight is certainly zero. How much that saves
+dense: it skips the pixels that are zero, and drops particles whose weight is certainly zero. How much that saves
 depends on the ensemble, so CBO is measured twice, at the start of a run and after twelve epochs. All forms take turns
 in one process with one thread; the best time counts. CBXpy is used in two ways:
 

@@ -64,7 +64,7 @@ def pot_barycentre(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def iteration(training: Training, when: str) -> list[Row]:
-    """Compare one iteration from where the training stands, and the solvers by themselves: the bound of it."""
+    """Compare one iteration from where the training stands, and the solvers by themselves, which are its bound."""
     clock, state = Clock(training.iteration // 2, training.iteration), copied(training.state)
     batch = training.problem.batch(training.batches(clock.epoch)[0])
     view, after = ours(training, state, batch, clock)

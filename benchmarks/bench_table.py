@@ -5,7 +5,7 @@
 A thousand particles of 50 neurons on 20 inputs and one target that is a number, batches of 1000 rows. CBXpy is used
 as in ``bench_mnist``: one product for the inner layers of all particles, in memory that is kept, and one batched
 product for the outer ones. Ours is measured at the start of a run and after a hundred iterations: particles whose
-weight is certainly zero are left. Both take turns in one process with one thread; the best time counts.
+weight is certainly zero are dropped. Both take turns in one process with one thread; the best time counts.
 """
 
 from timing import Row, iterations, report, take_turns  # first: it sets one thread

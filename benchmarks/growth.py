@@ -2,9 +2,9 @@
 
     python benchmarks/growth.py             (writes nothing; `make bench` draws benchmarks/growth.png)
 
-An iteration is timed as the training loop does it, without records, in time of the processor. The exponent is fitted
+An iteration is timed as the training loop does it, without records, in processor time. The exponent is fitted
 over the upper decade, where the term that grows fastest shows: a hidden quadratic term would draw it towards two. An
-ensemble that no longer fits into a cache takes up to twice as long a number, which adds up to 0.3. Memory is what
+ensemble that no longer fits into a cache takes up to twice as long per number, which adds up to 0.3. Memory is what
 the resident memory of a process grew by at its peak (``cbo_pipeline.training.cost``).
 """
 

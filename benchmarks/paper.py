@@ -6,8 +6,8 @@ Every curve of config.yaml is trained for some epochs, records included; times t
 paper. (The first epochs of optimal-transport CBO are its slowest, so that is on the safe side.) Memory is what the
 workflow asks for a run (``cbo_pipeline.config.memory``), files are counted from what a trajectory holds.
 
-Ten and a hundred times the seeds are as many runs. Ten and a hundred times N or M take time by the exponents that
-``growth.py`` finds.
+Ten and a hundred times the seeds are ten and a hundred times the runs. Ten and a hundred times N or M take time by
+the exponents that ``growth.py`` finds.
 
 The workflow's own cost is all of a job that is not training: the start of Python, libraries and kernels, and
 Snakemake's share. It is measured on workflows of tiny jobs, a small one and a larger one: their difference is the

@@ -1,6 +1,7 @@
 """All benchmarks, one after another: ``make bench``; or some again: ``make bench ONLY="bench_ot paper"``.
 
-Writes results.json, results.md, results.png and growth.png here, and tables of docs/performance.md and docs/cluster.md.
+Writes results.json, results.md, results.png and growth.png here, and the tables of docs/performance.md and
+docs/cluster.md.
 """
 
 import json

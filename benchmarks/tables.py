@@ -1,4 +1,4 @@
-"""The results as Markdown: one table a kind of result. Pages of docs/ show them between marks."""
+"""The results as Markdown: one table per kind of result. Pages of docs/ show them between marks."""
 
 import re
 

@@ -1,6 +1,6 @@
 """A pytest plugin that counts what the tests of faults did and writes the table of docs/reliability.md.
 
-    python -m pytest -p tests.reliability --reliability docs/reliability.md tests/test_faults.py ...
+    python -m pytest -p tests.reliability --reliability docs/reliability.md tests/faults
 
 A test records ``fault`` as (what was done, how often, how often it was survived, whether the bytes were equal;
 None where there are no bytes to compare) and ``refused`` as the kind of bad input that was answered in one line.
@@ -42,15 +42,15 @@ class Reliability:
 
     def table(self) -> str:
         lines = ["| fault | injected | survived | bytes equal |", "|---|---:|---:|---:|"]
-        for what in self.done:
+        for what in sorted(self.done):
             equal = f"{self.equal[what]} of {self.compared[what]}" if self.compared[what] else "–"
             lines.append(f"| {what} | {self.done[what]} | {self.survived[what]} | {equal} |")
         total = [sum(c.values()) for c in (self.done, self.survived, self.equal, self.compared)]
         lines.append(f"| **all** | **{total[0]}** | **{total[1]}** | **{total[2]} of {total[3]}** |")
         lines += ["", "| bad input | tried | refused in one clear line |", "|---|---:|---:|"]
-        lines += [f"| {what} | {self.tried[what]} | {self.refused[what]} |" for what in self.tried]
+        lines += [f"| {what} | {self.tried[what]} | {self.refused[what]} |" for what in sorted(self.tried)]
         lines.append(f"| **all** | **{sum(self.tried.values())}** | **{sum(self.refused.values())}** |")
-        lines += ["", *(f"Not done where this table was made: {reason}" for reason in self.skipped)]
+        lines += ["", *(f"Not done where this table was made: {reason}" for reason in sorted(self.skipped))]
         return "\n".join(lines).rstrip() + "\n"
 
 
@@ -60,5 +60,5 @@ def pytest_addoption(parser) -> None:
 
 def pytest_configure(config) -> None:
     path = config.getoption("--reliability")
-    if path:
+    if path and not hasattr(config, "workerinput"):  # of several processes the first one hears of all tests
         config.pluginmanager.register(Reliability(Path(path)), "reliability-table")

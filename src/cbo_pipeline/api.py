@@ -37,7 +37,7 @@ def train(
 
     Instead of an experiment, ``data`` is a table of one's own: a path (.csv, .npz, .nc), a data frame, an
     xarray.Dataset or a mapping of arrays. ``target`` names the column, or columns, to be computed, ``inputs`` those
-    to be seen (all others if left out).
+    that the network sees (all others if left out).
 
     >>> run = train("sine", "cbo", seed=1, M=10, N=8, epochs=2, progress=False)
     >>> run["risk"].sizes["epoch"], run.attrs["experiment"]
@@ -75,7 +75,7 @@ def _run_on_table(data, target, inputs, method, seed, M, N, given, experiment, o
         name = "config" if overlays else "experiment"
         raise ConfigError(f"{name}: data names a table by itself; give one or the other", code="conflict", key=name)
     if target is None:
-        raise ConfigError('target: needed beside data, such as target="y"', code="missing", key="target")
+        raise ConfigError('target: needed with data, such as target="y"', code="missing", key="target")
     path = str(data) if isinstance(data, str | Path) else table_runs.remember(data)
     return table_runs.chosen_run(path, _listed(target), _listed(inputs), method, seed, M, N, given)
 

@@ -1,4 +1,4 @@
-"""Checkpoints: what is kept goes on to the same bytes, what does not fit is refused and costs nothing else."""
+"""Checkpoints: a kept run continues to the same bytes; what does not fit is refused and costs nothing else."""
 
 import json
 import os

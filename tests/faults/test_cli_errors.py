@@ -351,7 +351,7 @@ def answer(capsys, arguments) -> tuple[int, str]:
 
 
 def test_an_unexpected_exception_is_told_as_a_bug(tmp_path, capsys, monkeypatch):
-    """One line that says so and where the traceback is; a mistake of the user is never told so."""
+    """One line that says so and where the traceback is; a mistake of the user is never reported so."""
 
     def broken():
         raise ZeroDivisionError("a mistake\nof ours")
@@ -363,7 +363,7 @@ def test_an_unexpected_exception_is_told_as_a_bug(tmp_path, capsys, monkeypatch)
     (file,) = tmp_path.iterdir()
     assert code == 70
     assert said == (
-        "cbo-pipeline: this is a bug of cbo_pipeline (ZeroDivisionError: a mistake of ours); please report it as"
+        "cbo-pipeline: this is a bug in cbo_pipeline (ZeroDivisionError: a mistake of ours); please report it as"
         f" CONTRIBUTING.md says, the traceback is in {file}\n"
     )
     assert "in broken" in file.read_text()

@@ -151,7 +151,7 @@ def test_a_cancelled_job_and_a_dead_node_cost_nothing(cluster, tmp_path, record_
 
 
 def test_runs_that_share_a_job_lose_nothing_when_it_is_cancelled(cluster, tmp_path, record_property):
-    """The job's own Snakemake knows the runs by the name of the rule, also when it is submitted again."""
+    """The job's own Snakemake knows the runs by the name of the rule, even when it is submitted again."""
     overlay, work = tmp_path / "longer.yaml", tmp_path / "work"
     overlay.write_text(LONGER.replace("20000", "5000"))
     work.mkdir()

@@ -59,7 +59,7 @@ def test_closed_output_is_no_error(folder, record_property):
 
 
 def test_a_reader_that_has_enough_is_no_error(folder, record_property):
-    """``cbo-pipeline reference | head``: nothing is said, also not at exit."""
+    """``cbo-pipeline reference | head``: nothing is said, not even at exit."""
     process = subprocess.Popen(
         cbo("reference"), cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -60,7 +60,7 @@ def quiet_run(workload: Workload, folder: Path) -> Quiet:
 def under_fire(
     workload: Workload, place: Machine | Slurm, quiet: Quiet, folder: Path, seed: int, faults: int, hours: float = 2.0
 ) -> Outcome:
-    """Make the workload while the monkey is about, and look at what is left. ``folder`` must not exist."""
+    """Make the workload while the monkey is at work, and look at what is left. ``folder`` must not exist."""
     began = time.monotonic()
     work, logs = folder / "work", folder / "logs"
     logs.mkdir(parents=True)

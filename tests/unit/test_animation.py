@@ -1,4 +1,4 @@
-"""The film of the gathering ensemble: a GIF of few bytes, the same for the same results."""
+"""The animation of the gathering ensemble: a GIF of few bytes, the same for the same results."""
 
 import pytest
 from PIL import Image

@@ -140,7 +140,7 @@ def test_rounding_is_the_engine_only_where_single_precision_wins_and_the_varianc
 
 @pytest.mark.parametrize(("growth", "seen"), [(1.09, True), (1.3, False), (0.9, False)])
 def test_directions_are_unseen_only_where_the_spread_grows_as_explained(growth, seen):
-    """(1 - 0.1)^2 + 2 * 1.4 * 0.1 = 1.09 per step, ten steps an epoch."""
+    """(1 - 0.1)^2 + 2 * 1.4 * 0.1 = 1.09 per step, ten steps per epoch."""
     variance = tile(growth ** (10.0 * np.arange(EPOCHS + 1)))
     curve = synthetic.curve("mnist", "cbo", page_results.fall(0.5, 1), M=20, N=9, settings=MNIST, variance=variance)
     found = findings.directions(Evidence({"mnist": synthetic.summary(curve)}))

@@ -39,7 +39,7 @@ def test_the_trained_ensembles_are_those_of_the_run():
 
 
 def test_the_judge_sees_a_worse_barycentre(monkeypatch):
-    """A search that stops after a round is told by POT's, and a wrong cost by POT's cost."""
+    """POT's barycentre shows that a search stopped after one round, and POT's costs show a wrong cost."""
     rng = np.random.default_rng(1)
     x, weights = rng.uniform(-2, 2, (6, 12, 3)), np.full(6, 1 / 6)
     assert abs(barycentres.judged_by_pot(x, weights)[1]) < 1e-9

@@ -34,7 +34,7 @@ WANTED = {
 
 @pytest.fixture(autouse=True)
 def few_resamples(monkeypatch):
-    """What is told of resamples is no verdict's ground."""
+    """No verdict depends on what is reported of resamples."""
     monkeypatch.setattr(statistics, "RESAMPLES", 50)
 
 
@@ -179,7 +179,7 @@ def mnist_results(
 
 
 def long_run(variant, risk, seeds=2, every=10, **settings):
-    """A curve of the horizon with thinned records; ``risk`` by epoch, the same for all seeds but for a hair."""
+    """A curve of the horizon with thinned records; ``risk`` by epoch, nearly the same for all seeds."""
     risk = np.asarray(risk) * np.linspace(1, 1.01, seeds)[:, None]
     epochs = risk.shape[1] - 1
     stored = np.arange(0, epochs + 1, every)

@@ -345,7 +345,7 @@ def sine_curve(plan, owner, variant, end, seeds, half):
 
 @pytest.fixture(autouse=True)
 def few_resamples(monkeypatch):
-    """What is told of resamples is no verdict's ground."""
+    """No verdict depends on what is reported of resamples."""
     monkeypatch.setattr(statistics, "RESAMPLES", 50)
 
 

@@ -110,7 +110,7 @@ def test_a_batch_of_blank_images_and_blank_images_among_others(N):
 
 @pytest.mark.parametrize("N", [1, 8])
 def test_ties_and_kinks(N):
-    """All outputs equal: the risk is log 10. At the kink of ReLU the derivative is zero, as torch's."""
+    """All outputs equal: the risk is log 10. At the kink of ReLU the derivative is zero, as in torch."""
     rng = np.random.default_rng(0)
     table, labels = lists(table_of(images(rng, 50), "float64", 255.0), np.arange(50)), rng.integers(0, 10, 50)
     ensemble = {name: 0 * x for name, x in networks(rng, N, 5, 60, 10, "float64").items()}
@@ -132,7 +132,7 @@ def test_huge_outputs(size):
 
 
 def test_a_perfect_network_has_no_risk():
-    """The smallest risks in float32 are multiples of the rounding of 1, as PyTorch's are."""
+    """The smallest risks in float32 are multiples of the rounding of 1, as in PyTorch."""
     x, labels = np.eye(10, dtype=np.uint8), np.arange(10)
     table = lists(table_of(x, "float32"), labels)
     ensemble = {"w": 200 * np.eye(10, dtype=np.float32)[None], "b": np.zeros((1, 10), np.float32)}

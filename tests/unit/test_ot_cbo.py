@@ -109,7 +109,7 @@ def test_a_step_is_the_equation():
 
 @pytest.mark.parametrize(("unit", "falls"), [("iterations", 3), ("epochs", 1)])
 def test_sigma_falls_by_its_schedule(unit, falls):
-    """READING: sigma_0 * 0.9^floor(k / 100), k in iterations or epochs."""
+    """sigma_0 * 0.9^floor(k / 100), k in iterations or epochs (docs/reproduction.md)."""
     method = OTCBO(**COMMON, sigma_factor=0.9, sigma_every=100, sigma_unit=unit)
     assert method.parameters(Clock(150, 301))["sigma"] == pytest.approx(np.sqrt(1.2) * 0.9**falls)
 
@@ -168,7 +168,7 @@ def test_the_limit_on_the_rounds_is_warned_of_and_counted():
     with pytest.warns(UserWarning, match="still moving after barycentre_rounds = 1"):
         history = train(run)
     np.testing.assert_array_equal(history.records["rounds"], 1)
-    # Two iterations an epoch, each ended by the limit; the look at the start counts itself alone.
+    # Two iterations per epoch, each ended by the limit; the look at the start counts itself alone.
     np.testing.assert_array_equal(history.records["unsettled"], [1, 2, 4, 6, 8])
 
 

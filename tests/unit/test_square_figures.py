@@ -54,7 +54,7 @@ def test_a_sweep_shows_the_mean_at_the_last_epoch(sweeps, in_style, label, swept
     for size, mean in zip(sizes, shown.get_ydata(), strict=True):
         one = data.isel(curve=((data[swept] == size) & (data[fixed] == 8)).values).isel(curve=0)
         assert mean == pytest.approx(float(one["risk"].isel(epoch=-1).mean()))
-    np.testing.assert_allclose(lines["data noise"].get_ydata(), 0.01**2)
+    np.testing.assert_allclose(lines["label noise"].get_ydata(), 0.01**2)
     assert ("slope $1/M$" in lines) == (swept == "M")
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
 

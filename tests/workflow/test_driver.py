@@ -60,7 +60,7 @@ def test_a_limit_that_the_user_sets_is_kept(tmp_path):
 
 
 def test_snakemake_keeps_the_lock_of_a_driver_that_was_killed(tmp_path):
-    """The reason for ``driver_lock``; if the second Snakemake goes on by itself, take that out."""
+    """The reason for ``driver_lock``; if the second Snakemake continues by itself, take that out."""
     (tmp_path / "Snakefile").write_text("rule all:\n    output: touch('done')\n    shell: 'sleep 600'\n")
     killed = start(SNAKEMAKE, tmp_path)
     try:

@@ -20,7 +20,7 @@ SHORT = """{problem: table, data: data/table.csv, targets: y, seeds: 1, epochs: 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A config in a folder of its own, with the table beside it; the work is done one floor up."""
+    """A config in a folder of its own, with the table beside it; the work is done in its parent folder."""
     (tmp_path / "own" / "data").mkdir(parents=True)
     write_csv(tmp_path / "own/data/table.csv", small(rows=100))
     (tmp_path / "own/own.yaml").write_text(THREE_LINES)

@@ -1,5 +1,6 @@
 """The workflow itself: real Snakemake runs in a temporary directory, at a tiny scale."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cbo_pipeline.config import load_config
+from cbo_pipeline.results import verify
 from checkout import SINE, TINY, Checkout
 
 pytestmark = pytest.mark.workflow
@@ -66,6 +68,17 @@ def test_everything_is_there(finished):
     assert finished.files("results/benchmarks/sine/cbo/*.tsv")
     assert finished.files("results/logs/sine/cbo/*.log")
     assert not finished.files("results/checkpoints/**/*.npz")
+
+
+def test_every_file_carries_the_digest_of_its_code(finished):
+    """``verify`` knows each file of results, and all of them fit."""
+    command = [sys.executable, "-m", "cbo_pipeline", "verify", "results", "--all", "--config", str(finished.config)]
+    environment = {**os.environ, "PYTHONPATH": str(finished.root / "src")}
+    done = subprocess.run(command, cwd=finished.work, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    made = [path for path in finished.files("results/**/*") if Path(path).suffix in verify.SUFFIXES]
+    assert {line.split()[0] for line in done.stdout.splitlines()[1:-1]} == set(made)
+    assert {"results/claims.json", "results/claims.md", "results/claims.html", "results/speed.json"} <= set(made)
 
 
 def test_it_is_told_how_long_it_will_take(finished):

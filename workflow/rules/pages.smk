@@ -1,5 +1,5 @@
 rule draw_animation:
-    """Draw the film of the ensemble that gathers around the sine."""
+    """Draw the animation of the ensemble that gathers around the sine."""
     input:
         plan.summary_file("gathering"),
     output:
@@ -17,7 +17,7 @@ rule draw_animation:
     params:
         code=code.stage_digest("figures.animation"),
     message:
-        "draw the film"
+        "draw the animation"
     shell:
         "python -m cbo_pipeline animate {input:q} --output {output:q} 2> {log:q}"
 

@@ -35,7 +35,7 @@ def read(paths: Iterable[Path]) -> Evidence:
 
 def _enter(table: dict, name: str, content: Any, path: Path, kind: str) -> None:
     if name in table:
-        raise json_files.refused(path, f"a second {kind} of {name}; name one of them", "twice")
+        raise json_files.refused(path, f"a second {kind} of {name}; name only one of them", "twice")
     table[name] = content
 
 

@@ -81,7 +81,7 @@ def ratio(what: str, a: Sequence[float], b: Sequence[float], a_seeds, b_seeds, l
     section="4.2",
     claim="MNIST: Adam ends at a far lower risk than CBO, and gets there faster.",
     statistic=f"log10(Adam's / CBO's risk), each the median of the last {END:.0%} of the epochs that both have; and"
-    " of the epochs in which they reach the risk at which CBO ends",
+    " log10(Adam's / CBO's epochs) to the risk at which CBO ends",
     threshold=f"below {-np.log10(TIMES_LOWER):.2f} (a factor of {TIMES_LOWER}), and below 0 for the epochs",
     why="half a decade is the least that reads as significantly lower on the figure's axis",
     needs=("mnist/cbo", "mnist/{adam}"),
@@ -112,8 +112,8 @@ def adam_far_below_cbo(evidence: Evidence) -> Judgement:
     statistic="log10(the hybrid's / the other's epochs) to each of the risks"
     f" {', '.join(f'{level:g}' for level in LEVELS)} that the other reaches; the number is the largest",
     threshold="below 0 at every risk, against both",
-    why="faster convergence means to be first wherever the other gets, not only at the end of a run of arbitrary"
-    " length",
+    why="faster convergence means being first at every risk that the other reaches, not only at the end of a run of"
+    " arbitrary length",
     needs=("mnist/cbo", "mnist/{adam}", "mnist/{hybrid}"),
 )
 def hybrid_fastest(evidence: Evidence) -> Judgement:
@@ -186,7 +186,7 @@ def _first_in_seconds(evidence: Evidence) -> str:
     " epochs; the number is the share of Adam's runs that leap at that rate",
     threshold=f"most runs leap at each rate above {STABLE_RATE:g}, most do not at the others; below 0 for the hybrid",
     why="a leap by a decade is not a fluctuation of minibatches; the hybrid counts as tested only where it trained"
-    " for longer than Adam needs to its first leaps",
+    " for longer than Adam takes to its first leaps",
     needs=("mnist/adam*", "mnist/{hybrid}"),
 )
 def adam_unstable_hybrid_stable(evidence: Evidence) -> Judgement:

@@ -23,7 +23,7 @@ MOST = 0.5  # of the steps from window to window
     statistic=f"median over seeds of log10(last / first of {WINDOWS} equal parts of training), the weaker of the two;"
     f" and of the share of the {WINDOWS - 1} steps from part to part in which they fall",
     threshold=f"below 0, and above {MOST:.0%} of the steps, for both",
-    why="a fall during training is more than an end below the start, and single steps may be lost to chance",
+    why="to fall during training is more than to end below the start, and single steps may rise by chance",
     needs=("multi_task/multi_task_cbo",),
 )
 def both_fall(evidence: Evidence) -> Judgement:
@@ -38,8 +38,8 @@ def both_fall(evidence: Evidence) -> Judgement:
         often = rule.above(f"steps of the {name}", middle(steps), rule.median_interval(steps), MOST)
         parts += [fall, often]
         sentences.append(
-            f"the {name} over the tasks falls by a factor {10**-fall.value:.2g} from the first to the last tenth of"
-            f" training ({fall.verdict}), in {often.value:.0%} of the steps ({often.verdict})"
+            f"the {name} over the tasks falls by a factor of {10**-fall.value:.2g} from the first to the last tenth"
+            f" of training ({fall.verdict}), in {often.value:.0%} of the steps ({often.verdict})"
         )
     weaker = max(parts[0], parts[2], key=lambda part: part.value)
     return judged(parts, "; ".join(sentences), len(curve.seeds), weaker)
@@ -70,10 +70,10 @@ def five_accurate(evidence: Evidence) -> Judgement:
     id=9,
     section="3.3.2",
     claim="Multi-task: recycling one ensemble needs less memory than an ensemble for each task.",
-    statistic="bytes that the method keeps, one ensemble over separate ones: counted, and measured as a process grows"
-    "",
+    statistic="bytes that the method keeps, one ensemble relative to separate ones: counted, and measured as the"
+    " growth of a process",
     threshold="below 1, both",
-    why="less is less; counted bytes are exact, measured ones include what the method needs in passing",
+    why="any saving counts; counted bytes are exact, measured ones include memory that the method needs only briefly",
     needs=("multi_task_memory/*",),
 )
 def less_memory(evidence: Evidence) -> Judgement:

@@ -98,8 +98,8 @@ def median_interval(values: np.ndarray, error: float = ERROR) -> Interval:
     """An interval for the median of the law that the values are drawn from: two of the values themselves.
 
     The number of values below the true median is binomial with probability 1/2, whatever the law, so the ends err
-    with a known probability: it is the sign test turned round. With fewer than five values there is no such interval
-    at 5 %, and none is pretended.
+    with a known probability: it is the inverted sign test. With fewer than five values there is no such interval at
+    5 %, and none is given.
 
     >>> median_interval(np.array([3.0, 1.0, 5.0, 2.0, 4.0]))
     Interval(low=1.0, high=5.0)
@@ -208,8 +208,8 @@ def difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 EXPLANATION = (
     f"Every number has an interval over the seeds, each end of which errs in at most {ERROR:.0%} of cases: for"
-    " medians two of the values themselves (the sign test turned round; with fewer than five seeds it is unbounded),"
-    " for two unpaired samples two of their differences (Mann and Whitney's test turned round), for means Student's"
+    " medians two of the values themselves (the inverted sign test; with fewer than five seeds it is unbounded),"
+    " for two unpaired samples two of their differences (the inverted Mann-Whitney test), for means Student's"
     " interval. The whole interval on the right side of the line: the claim holds. The whole interval on the wrong"
     " side: it does not hold. The line inside: undecided. A claim of several parts holds if all hold, does not hold"
     " if none does, and holds in part if some do and some do not; it is undecided where that depends on parts that"

@@ -138,10 +138,10 @@ def more_stable(evidence: Evidence) -> Judgement:
     id=3,
     section="4.1",
     claim="Sine: both CBO and Adam find a good approximation.",
-    statistic="median over seeds of the root mean squared error as a share of the amplitude, label noise taken off;"
+    statistic="median over seeds of the root mean squared error as a share of the amplitude, without the label noise;"
     " the worse of the two methods",
     threshold=f"below {GOOD:.0%}, for both methods",
-    why="about the width of the line by which a figure draws the sine: what is closer cannot be told from it",
+    why="about the width of the line with which a figure draws the sine: anything closer cannot be told from it",
     needs=("sine/cbo", "sine/adam"),
 )
 def both_good(evidence: Evidence) -> Judgement:

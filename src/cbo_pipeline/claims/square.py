@@ -64,7 +64,7 @@ class Sweep:
     claim="Square: the risk at epoch 600 falls monotonically in the width M.",
     statistic=MONOTONE.format("M"),
     threshold="below 0 (every step falls), both",
-    why="monotone is every step; the mean over the runs is what the paper shows",
+    why="monotone means that every step falls; the mean over the runs is what the paper shows",
     needs=("square/ot_cbo",),
 )
 def monotone_in_M(evidence: Evidence) -> Judgement:
@@ -120,9 +120,9 @@ def _fall(change: float) -> str:
 @claim(
     id=12,
     section="5.3",
-    claim="Square: both curves saturate, M = N = 200 is close to the mean-field regimes.",
+    claim="Square: both curves saturate; M = N = 200 is close to the mean-field regimes.",
     statistic="fall of log10 mean risk over the last doubling, the larger of M's and N's; and by how much it exceeds"
-    " the fall over an average doubling before",
+    " the average fall over the doublings before",
     threshold=f"below {np.log10(LITTLE):.3f} (a factor of {LITTLE:g}), and below 0, for both",
     why="a curve saturates if further doubling brings little, and less than it used to",
     needs=("square/ot_cbo",),
@@ -144,8 +144,8 @@ def saturates(evidence: Evidence) -> Judgement:
         parts += [little, slower]
         seeds.append(len(sweep.risks))
         sentences.append(
-            f"doubling {along} to {sweep.sizes[-1]} divides the risk by {10**little.value:.3g} ({little.verdict}), a"
-            f" doubling before by {10 ** sweep.contrast(before):.3g} on average ({slower.verdict})"
+            f"doubling {along} to {sweep.sizes[-1]} divides the risk by {10**little.value:.3g} ({little.verdict}),"
+            f" the doublings before by {10 ** sweep.contrast(before):.3g} on average ({slower.verdict})"
         )
     headline = max(parts[0], parts[2], key=lambda part: part.value)
     return judged(parts, "; ".join(sentences), min(seeds), headline)
@@ -157,7 +157,7 @@ def saturates(evidence: Evidence) -> Judgement:
     claim="An iteration with the barycentre costs more than one with the consensus point.",
     statistic="seconds of an iteration of optimal-transport CBO over those of CBO, same problem, same M and N",
     threshold="above 1, for the best and for the median iteration",
-    why="more is more; best and median iteration must agree",
+    why="any excess counts; the best and the median iteration must agree",
     needs=("square/ot_cbo", "square/cbo"),
 )
 def barycentre_costs_more(evidence: Evidence) -> Judgement:

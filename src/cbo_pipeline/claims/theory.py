@@ -97,12 +97,12 @@ def variance_decays(evidence: Evidence) -> Judgement:
         found, of = _better_starts(searched)
         seen += f"; another start found a better barycentre in {found} of {of} steps"
     if within == UNDECIDED:
-        seen += " (a step above the bound shows that the search missed the best barycentre, of which it is stated)"
+        seen += " (a step above the bound shows that the search missed the best barycentre, for which it is stated)"
     details = {"largest_ratio": {one.curve.stem: _kept([one]).largest for one in equal}, "starts": most}
     gibbs = _kept([one for one in curves if one.settings.get("quiet_weights") == "gibbs"])
     if gibbs.steps:
         details["gibbs_kept"] = gibbs.kept / gibbs.steps
-        seen += f"; with the Gibbs weights, of which the proposition says nothing, in {details['gibbs_kept']:.0%}"
+        seen += f"; with the Gibbs weights, about which the proposition says nothing, in {details['gibbs_kept']:.0%}"
     part = Part("the bound", value, rule.Interval(value, value), within, line=1.0)
     return judged([part], seen, None, **details)
 
@@ -126,7 +126,7 @@ def _starts(results: CurveResults) -> int:
 
 
 def _better_starts(curves: list[CurveResults]) -> tuple[int, int]:
-    """In how many of all steps another start than the heaviest particle found a better barycentre."""
+    """In how many of all steps a start other than the heaviest particle found a better barycentre."""
     found = of = 0
     for one in curves:
         if "better_starts" in one.data:
@@ -160,7 +160,7 @@ def _step_ratios(results: CurveResults) -> list[np.ndarray]:
     statistic=f"largest sigma^2 / (2 lambda) at which, in most seeds, the variance fell to {FORMED:g} of its start"
     f" within {STEPS} steps; the interval begins at the smallest at which it did not, over the widths",
     threshold="consensus in all cases below 1, and in none above",
-    why="needed means both: enough below, and not without",
+    why="that it is needed means both: consensus forms where it holds, and nowhere else",
     needs=("consensus_condition/*",),
 )
 def consensus_condition(evidence: Evidence) -> Judgement:

@@ -62,7 +62,7 @@ def filled_in(problem: str, method: str, settings: dict[str, Any], place: str) -
         return settings
     for key in FOUND:
         if key in settings:
-            raise messages.refuse(f"{place}.{key}", "is filled in: the file of the table says it", "filled-in")
+            raise messages.refuse(f"{place}.{key}", "is filled in from the table's file; leave it out", "filled-in")
     for key in ("data", "targets"):
         if key not in settings:
             raise messages.refuse(f"{place}.{key}", f"missing ({schema.description(key)})", "missing")

@@ -1,4 +1,4 @@
-"""The film of figure `gathering`: the ensemble gathers around the sine, epoch by epoch, as a GIF."""
+"""The animation of figure `gathering`: the ensemble gathers around the sine, epoch by epoch, as a GIF."""
 
 from pathlib import Path
 
@@ -18,16 +18,16 @@ SIZE = (4.8, 3.0)  # inches
 DPI = 100
 COLOURS = 48
 FRAMES_PER_SECOND = 5
-STILL = 8  # frames for which the last one is shown: a pause before the film starts again
+STILL = 8  # frames for which the last one is shown: a pause before the animation starts again
 
 
 def gathering(data: dict[str, xr.Dataset], path: Path) -> None:
-    """Draw the film from the summary of the experiment ``gathering``; the same summary gives the same bytes."""
+    """Draw the animation from the summary of the experiment ``gathering``; the same summary gives the same bytes."""
     if Path(path).suffix != ".gif":
         words = f"{path}: the animation is written as .gif; end the name with it"
         raise UserError(words, code="not-an-option", key="--output", file=str(path))
     if "gathering" not in data:
-        words = f"the summary is of {', '.join(data)}, and the film shows gathering; name the summary of that"
+        words = f"the summary is of {', '.join(data)}, but the animation shows gathering; name the summary of that"
         raise UserError(words, code="other-experiment", key="summary")
     run = style.curve(data["gathering"], "cbo")
     epochs = [int(epoch) for epoch in run["kept_epoch"].values if epoch in run["snapshot"].values]
@@ -58,7 +58,7 @@ def _frame(figure: Figure) -> Image.Image:
 
 
 def _save(frames: list[Image.Image], path: Path) -> None:
-    """Write all frames with one palette of few colours, which are all that the film has: a third of the bytes."""
+    """Write all frames with one palette of few colours, which are all that the animation has: a third of the bytes."""
     palette = frames[len(frames) // 3].quantize(COLOURS, Image.Quantize.MAXCOVERAGE)
     first, *others = [frame.quantize(palette=palette, dither=0) for frame in frames]
     each = 1000 // FRAMES_PER_SECOND  # milliseconds

@@ -68,7 +68,7 @@ def mnist_accuracy(data: dict[str, xr.Dataset]) -> Figure:
 
 
 def mnist_learning_rates(data: dict[str, xr.Dataset]) -> Figure:
-    """Adam's risk against epochs for every learning rate: every seed by itself, for a median hides the leaps."""
+    """Adam's risk against epochs for every learning rate: every seed by itself, as a median hides the leaps."""
     sweep = data["mnist"]
     found = [style.curve(sweep, str(name)) for name in sweep["variant"].values if str(name).startswith("adam")]
     found.sort(key=lambda one: -_time_step(one))

@@ -20,7 +20,7 @@ ENSEMBLES = {
 
 
 def multi_task_training(data: dict[str, xr.Dataset]) -> Figure:
-    """Median and minimum over the tasks against epochs: mean over the seeds, shaded from the least to the largest."""
+    """Median and minimum over the tasks against epochs: mean over the seeds, shaded from smallest to largest."""
     found = style.curve(data["multi_task"], "multi_task_cbo")
     figure, axes = plt.subplots()
     style.draw_series(axes, found, centre="mean", color=style.BLUE, label="median over the tasks")
@@ -97,7 +97,7 @@ def _by_tasks(costs: list[dict[str, Any]], method: str) -> tuple[list[int], list
 
 
 def _draw_risks(axes: Axes, data: xr.Dataset, costs: list[dict[str, Any]]) -> None:
-    """The median over the tasks at the last epoch: mean over the seeds, bars from the least to the largest."""
+    """The median over the tasks at the last epoch: mean over the seeds, bars from smallest to largest."""
     for method, look in ENSEMBLES.items():
         tasks, found = _by_tasks(costs, method)
         curves = [style.curve(data, cost["variant"], cost["M"], cost["N"]) for cost in found]

@@ -39,9 +39,9 @@ def _sweep(data: xr.Dataset, swept: str, fixed: str, label: str) -> Figure:
     epoch = int(curves[0]["epoch"][-1])
     axes.plot(sizes, means, "o-", color=style.BLUE, markersize=4, label=f"mean at epoch {epoch}")
     steady = [float(curve["risk"].isel(epoch=slice(-LAST, None)).median("epoch").mean("seed")) for curve in curves]
-    axes.plot(sizes, steady, "s--", color=style.RED, markersize=3.5, label=f"mean, median of last {LAST}")
+    axes.plot(sizes, steady, "s--", color=style.RED, markersize=3.5, label=f"mean of medians, last {LAST}")
     floor = style.settings_of(curves[0])["label_noise"] ** 2
-    axes.axhline(floor, color=style.BLACK, linewidth=0.9, linestyle=":", label="data noise")
+    axes.axhline(floor, color=style.BLACK, linewidth=0.9, linestyle=":", label="label noise")
     if swept == "M":
         top = max(means[0], steady[0])
         until = min(sizes[-1], 0.98 * sizes[0] * top / floor)

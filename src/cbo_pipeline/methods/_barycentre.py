@@ -35,7 +35,7 @@ class BarycentreMethod(WeightedMethod):
     epochs (``sigma_unit``). From epoch ``quiet_from`` on the scheme is noise-free, as in Eq. (sec4:ot_dynamics), with
     the Gibbs weights or with equal ones (``quiet_weights``): the setting of Proposition 3. The ``solver`` of the
     assignments changes no number. With several ``barycentre_starts`` the record ``better_starts`` counts the
-    barycentres so far for which another start than the particle of largest weight was better.
+    barycentres so far for which a start other than the particle of largest weight was better.
     """
 
     sigma_factor: float = 1.0

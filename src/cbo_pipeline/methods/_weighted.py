@@ -1,4 +1,4 @@
-"""What the methods share that weigh particles by their risks: settings, schedules and the look at one ensemble."""
+"""What methods that weigh particles by their risks share: settings, schedules and the look at one ensemble."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from cbo_pipeline.numerics.steps import SEPARATE_TERMS
 
 @dataclass(frozen=True)
 class WeightedMethod(Method):
-    """Particles with Gibbs weights exp(-alpha R), that drift with lambda and explore with sigma.
+    """Particles with Gibbs weights exp(-alpha R), which drift with lambda and explore with sigma.
 
     alpha is multiplied by ``alpha_factor`` every ``alpha_every`` epochs or iterations (``alpha_unit``) until it
     reaches ``alpha_max``.
@@ -62,7 +62,7 @@ class ConsensusMethod(WeightedMethod):
 
     @final
     def consensus(self, particles, risks: np.ndarray, clock: Clock, weighed: np.ndarray | None = None) -> View:
-        """The view of particles whose risks are known; ``weighed`` are those that decide the weights, if others."""
+        """The view of particles whose risks are known; ``weighed`` are other risks for the weights, if given."""
         by = risks if weighed is None else weighed
         V = consensus_point(by, self.alpha_at(clock), particles, self.mean_form)
         return View(risks, V, V if self.reported == "consensus" else best_particles(particles, by))
@@ -105,6 +105,6 @@ class OneEnsemble(ConsensusMethod):
 
 
 def risks_in(method: WeightedMethod, state: State, problem, batch, clock: Clock) -> np.ndarray:
-    """The risks of all particles; where not all are asked for, of those that can have a weight (else infinity)."""
+    """The risks of all particles; where not all are needed, infinity for those that cannot have any weight."""
     alpha = {} if clock.all_risks else {"alpha": method.alpha_at(clock)}
     return problem.risks(state["particles"], batch, **alpha)

@@ -5,12 +5,11 @@ A batch is an array of costs (K, M, M); its solution is ``columns`` (K, M): row 
 solve one problem after the other. ``auto`` is lapx, or scipy where lapx is not installed.
 
 Where several permutations are optimal the libraries may choose differently. Then the first of all optimal
-permutations in lexicographic order is taken, whatever the library found (``kernels.ties``). To find out whether
-there are several costs half as much as the solution itself, so large problems are asked only if two of their rows
-could exchange their columns at no cost, as is the case for coinciding atoms. What is guaranteed is therefore: the
-same total cost always (to rounding); the same permutation for M <= ``SMALL``, and beyond it unless the only ties
-are cycles of three or more rows in which no two could exchange. Lattices have such ties now and then, atoms that
-carry noise have none.
+permutations in lexicographic order is taken, whatever the library found (``kernels.ties``). The search for ties takes
+half as long as the solution itself, so large problems are searched only if two of their rows could exchange their
+columns at no cost, as with coinciding atoms. What is guaranteed is therefore: the same total cost always (to
+rounding); the same permutation for M <= ``SMALL``, and beyond it unless the only ties are cycles of three or more
+rows in which no two could exchange. Lattices have such ties now and then, atoms that carry noise have none.
 """
 
 import functools
@@ -63,7 +62,7 @@ def by_pot(costs: np.ndarray) -> np.ndarray:
 
 
 def pot():
-    """The package POT, which loads no machine-learning library that it finds beside it."""
+    """The package POT, kept from loading the machine-learning libraries that are installed beside it."""
     for name in ("PYTORCH", "JAX", "CUPY", "TENSORFLOW"):
         os.environ.setdefault(f"POT_BACKEND_DISABLE_{name}", "1")
     import ot

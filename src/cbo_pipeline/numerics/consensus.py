@@ -9,7 +9,7 @@ from cbo_pipeline.numerics.network import Networks
 
 UNDERFLOW = -746.0  # the exponential of this, and of all below, is zero in float64
 COLUMNS = 1 << 12  # parameters averaged together: bounds the memory of products
-TORCH_COLUMNS = 64  # torch sums so many columns at once in one order; those that are left over in another
+TORCH_COLUMNS = 64  # torch sums this many columns at a time in one order, and those left over in another
 
 SUM, QUOTIENT, MATRIX_PRODUCT, FLOAT64_SUM = MEAN_FORMS = ("sum", "quotient", "matrix_product", "float64_sum")
 

@@ -87,7 +87,7 @@ def of_atoms(points: np.ndarray, like: Networks) -> Networks:
 
 
 def zeros_like(networks: Networks) -> Networks:
-    """An ensemble of the same shape and place, all zero."""
+    """An ensemble of the same shape on the same device, all zero."""
     return {k: np.zeros_like(x) if isinstance(x, np.ndarray) else x.new_zeros(x.shape) for k, x in networks.items()}
 
 

@@ -32,7 +32,7 @@ class Rates(NamedTuple):
 
 
 def adam_rates(dt: float, beta1: float, beta2: float, delta: float, iteration: int) -> Rates:
-    """The rates of the iteration of that number, from 0."""
+    """The rates of an iteration; iterations count from 0."""
     k = iteration + 1
     return Rates(dt, beta1, 1 - beta1, beta2, 1 - beta2, 1 - beta1**k, 1 - beta2**k, delta)
 

@@ -69,7 +69,7 @@ def _can_draw(figure: figures.Figure, evidence: Evidence) -> bool:
 
 
 def _draw(job: str, published: Path, output: Path) -> str:
-    """Draw one figure, or the film; returns what was made."""
+    """Draw one figure, or the animation; returns what was made."""
     if job == FILM:
         from cbo_pipeline.figures import animation
 

@@ -14,7 +14,7 @@ laid over it: mappings are merged key by key, everything else is replaced, `null
 variant under `methods` leaves it out. A key under an experiment holds for all its variants, a key under a variant
 wins over it. A variant may start `from` another one, which is resolved last: a change of `sine/cbo` reaches all
 that start from it. A file that changes `epochs` need not repeat the lists of epochs (`snapshots`,
-`keep_ensembles`): they are cut. Unknown keys, keys that stand twice, wrong types and values out of bounds stop
+`keep_ensembles`): they are cut. Unknown keys, keys that appear twice, wrong types and values out of bounds stop
 everything before any job starts, with one line that names the key. Settings that mean the same (10 and 10.0, a
 default that is written out) are the same run.
 

@@ -37,7 +37,7 @@ class Dense(Problem):
         return 1.0 / self.M if self.scaling == "mean_field" else 1.0
 
     def check_device(self) -> None:
-        """Refuse a device that is not there."""
+        """Refuse a device that this machine does not have."""
         if self.device != "cpu":
             import torch
 

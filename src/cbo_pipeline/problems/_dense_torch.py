@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 BLOCK = 50  # networks evaluated together
-FEW = 4  # so few networks are evaluated sooner than columns of zeros are found
+FEW = 4  # for so few networks finding the columns of zeros would take longer than it saves
 
 ACTIVATIONS = {
     "relu": torch.relu_,
@@ -39,7 +39,7 @@ Tensors = dict[str, Tensor]
 class _Block(NamedTuple):
     """A block of n networks on S rows: what they saw, their inner layers, hidden layers and outputs."""
 
-    columns: Tensor  # (K,) those of the d that are looked at
+    columns: Tensor  # (K,): those of the d columns that are used
     x: Tensor  # (S, K + 1)
     inner: Tensor  # (n M, K + 1), biases last
     hidden: Tensor  # (n, M, S)
@@ -92,7 +92,7 @@ class Rows:
     def _blocks(self, networks: Tensors, shape) -> Iterator[tuple[slice, _Block]]:
         """Evaluate the networks, ``BLOCK`` at a time: scale * c^T activation(W x + b) + a, at every row.
 
-        The memory of a block is used again for the next one.
+        The memory of a block is reused for the next one.
         """
         w, b, c = (networks[name] for name in "wbc")
         (N, M, d), outs = w.shape, c.shape[2]
@@ -113,7 +113,7 @@ class Rows:
             yield rows, _Block(columns, x, inner, hidden, outputs)
 
     def _losses(self, outputs: Tensor, loss: str, gains: bool = False):
-        """Risks in float64 and, if wanted, what they gain with every output; ``outputs`` are overwritten."""
+        """Risks in float64 and, if wanted, their derivatives by the outputs; ``outputs`` are overwritten."""
         S = outputs.shape[2]
         if loss == "squared":
             outputs -= self.targets.T

@@ -33,7 +33,7 @@ def has_numbers(path: str, column: str) -> bool:
 
 
 def read(path: str, numbers: Sequence[str], texts: Sequence[str]) -> Columns:
-    """Some columns as numbers, others as text. Lines without any value are passed over."""
+    """Some columns as numbers, others as text. Lines without any value are skipped."""
     with _opened(path) as file:
         rows = _rows(path, file)
         header = _header(path, rows)

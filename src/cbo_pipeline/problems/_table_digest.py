@@ -18,6 +18,6 @@ def digest_of(path: str) -> str:
 
 @functools.cache
 def _digest(path: str, modified: int, size: int) -> str:
-    """Of the file as it is now: its time and size are part of the question."""
+    """Of the file as it is now: time and size are arguments, so that a changed file is read again."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

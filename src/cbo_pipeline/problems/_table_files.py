@@ -46,7 +46,7 @@ def memory_needed(path: str) -> int:
 
 
 def require_there(path: str) -> None:
-    """Refuse what is not a file that can be read, or not a table by its name."""
+    """Refuse what is not a file that can be read, or whose name is not that of a table."""
     if _table_arrays.digest_in_memory(path):
         return
     if not Path(path).is_file():

@@ -1,4 +1,4 @@
-"""The smallest network, for figure 1: one neuron, whose two parameters fit on paper."""
+"""The smallest network, for figure 1: one neuron, whose two parameters are a point of the plane."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""A table of one's own: inputs, targets, and a two-layer network from the ones to the others."""
+"""A table of one's own: inputs, targets, and a two-layer network that computes the targets from the inputs."""
 
 import functools
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class Parts(NamedTuple):
 
 @dataclass
 class Table(Dense):
-    """Fit the ``targets`` of a file by its ``inputs``, with the squared loss or, for classes, the cross-entropy.
+    """Fit the ``targets`` of a file from its ``inputs``, with the squared loss or, for classes, the cross-entropy.
 
     A random part of the rows, ``test_share`` of them, is held out; the data's seed chooses it. Inputs, and targets
     that are numbers, are standardised with the means and deviations of the training part. With a method that solves
@@ -90,7 +90,7 @@ class Table(Dense):
         return 8 * (4 * batch * d + batch * N + several + min(N, 8) * M * (4 * d + 40 * outputs))
 
     def load(self, streams: Streams) -> None:
-        """The file is read when its rows are first needed: who only looks at a run need not have it."""
+        """The file is read when its rows are first needed: looking at a run does not need it."""
         self.check_device()
         self._streams = streams
 

@@ -2,7 +2,7 @@
 
 All randomness is a function of counters (``streams``, ``noise``), so a checkpoint holds arrays and one text,
 nothing that needs unpickling, and ends with a seal (``files``). A checkpoint is a convenience: whatever is wrong with
-one, the run starts afresh, and where none can be written, the run continues without.
+one, the run starts afresh, and where none can be written, the run continues without one.
 
 The only checkpoints that are ever removed are those of the very run that has ended. One of other settings is set
 aside under another name, and found there when its own run is asked for again. A file that is not a checkpoint is
@@ -164,7 +164,7 @@ def _content(path: Path) -> tuple[dict, dict[str, np.ndarray]]:
 
 
 def _restore(training: Training, path: Path, fingerprint: str) -> None:
-    """Put a fresh training where its checkpoint left it; leave it untouched if that cannot be."""
+    """Put a fresh training where its checkpoint left it; leave it untouched if that is not possible."""
     meta, content = _content(path)
     if meta["settings"] != training.run.json:
         raise Foreign("belongs to other settings")

@@ -20,17 +20,17 @@ from cbo_pipeline.config import Run
 from cbo_pipeline.training.loop import Training
 
 LEAST, MOST = 5, 500  # iterations
-WATCHED = 4  # iterations among which memory is watched: always as many, so that the peak means the same everywhere
+WATCHED = 4  # iterations in which memory is watched: always as many, so that the peak means the same everywhere
 
 
 def measure(run: Run, seconds: float = 1.0) -> dict[str, Any]:
     """The cost of a run, from some iterations that take about so many seconds.
 
     ``seconds_per_iteration`` is the best of them, as every disturbance makes an iteration slower and none makes it
-    faster. It is time of the processor, which a run in one thread has to itself whatever else the machine does (on
-    other devices: time of the clock). ``seconds_per_epoch`` is that times the iterations of an epoch, records
-    apart. ``state_bytes`` counts the arrays that the method keeps between iterations, ``peak_bytes`` is what resident
-    memory grew by at its highest, from before the ensemble was drawn.
+    faster. It is processor time, which depends little on what else the machine does (on other devices: wall-clock
+    time). ``seconds_per_epoch`` is that times the iterations of an epoch, without the records. ``state_bytes`` counts
+    the arrays that the method keeps between iterations, ``peak_bytes`` is what resident memory grew by at its
+    highest, from before the ensemble was drawn.
     """
     _iterations(Training.with_data(_small(run)), 0.0)  # libraries and kernels are loaded now
     training = Training.with_data(run)

@@ -82,7 +82,7 @@ class Training:
     def steps(self, records: bool = True) -> Iterator[Step]:
         """Do one iteration after the other, to the end of the run or until the caller stops asking.
 
-        The training is whole whenever a step is handed out. Without ``records`` nothing is recorded: these are the
+        The state is complete whenever a step is yielded. Without ``records`` nothing is recorded: these are the
         bare iterations of the method.
         """
         while not self.finished:

@@ -71,7 +71,7 @@ def enter(warn: Callable[[str], None]) -> None:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            warn(f"Another Snakemake is starting in {gate.parent.parent}: waiting until it has.")
+            warn(f"Another Snakemake is starting in {gate.parent.parent}: waiting until it has started.")
             fcntl.flock(held, fcntl.LOCK_EX)
     except OSError as error:
         warn(f"{gate}: {error.strerror or error}; do not start another Snakemake here at the same moment.")
@@ -107,7 +107,7 @@ def clear_dead_lock(
             return  # whose lock it is cannot be told; the notes stay for the driver that can
         cancel([name for note in dead for name in note.read_text().splitlines()[1:]])
     except OSError as error:
-        warn(f"{notes}: {error.strerror or error}; should this Snakemake be killed, its lock stays.")
+        warn(f"{notes}: {error.strerror or error}; if this Snakemake is killed, its lock will stay.")
         return
     if locked:
         warn(f"Removing the lock in {folder}: the Snakemake that made it was killed.")

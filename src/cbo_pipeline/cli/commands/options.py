@@ -68,9 +68,9 @@ def add_run(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--data", metavar="FILE", help="instead of an experiment: a table (.csv, .npz, .nc)")
     command.add_argument(
-        "--target", action="append", default=[], metavar="NAME", help="its column to be computed; may be repeated"
+        "--target", action="append", default=[], metavar="NAME", help="its target column; may be repeated"
     )
-    command.add_argument("--inputs", metavar="NAMES", help="its columns to be seen, a,b,c (default: all others)")
+    command.add_argument("--inputs", metavar="NAMES", help="its input columns, a,b,c (default: all others)")
     command.add_argument(
         "--settings", metavar="JSON", help="the complete settings of the run, as the workflow gives them"
     )

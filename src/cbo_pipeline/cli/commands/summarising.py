@@ -35,7 +35,7 @@ def declare(commands) -> None:
         "--readings", type=Path, metavar="FILE", help="readings.json, for the figures of the readings"
     )
     add_outputs(command, "files to write (.pdf, .png, .svg)")
-    command = add_command(commands, "animate", "draw the film of the ensemble that gathers around the sine", _animate)
+    command = add_command(commands, "animate", "animate the ensemble that gathers around the sine", _animate)
     command.add_argument("summary", type=Path, help="the summary of the experiment gathering")
     add_output(command, "GIF")
 

@@ -1,14 +1,14 @@
 """How kernels are compiled, and where compiled code is kept.
 
-numba keeps compiled code by the file of the function itself: a change in a kernel that it calls, in another file,
-goes unnoticed. Here compiled code belongs to the digest of all kernel sources, of the compiler's version and of its
+numba checks the file of the function itself and no other: a change in a kernel that it calls, in another file, goes
+unnoticed. Here compiled code belongs to the digest of all kernel sources, of the compiler's version and of its
 options, by a cache directory of its own (``numba.config.CACHE_DIR`` while a kernel is declared):
 
     {parent}/cbo_pipeline_{digest}/1, 2, 3, ...     complete sets of compiled code, never changed; the last one counts
     {parent}/cbo_pipeline_{digest}/work_*           what a running process compiles: a copy of the last set, and more
 
 The parent is NUMBA_CACHE_DIR, else $XDG_CACHE_HOME/cbo_pipeline, else ~/.cache/cbo_pipeline. Two processes that write
-to one numba cache may exchange the code of two signatures, because both choose the same number for a new file. So
+to one numba cache may mix up the code of two signatures, because both choose the same number for a new file. So
 every process writes to a directory of its own, and ``keep`` makes that the next set at the end, by one rename. Where
 no directory can be written, kernels are compiled in memory: that only costs time.
 """
@@ -126,7 +126,7 @@ class Workshop:
                     return
 
     def _offer(self, new: list[str], last: Path, following: Path) -> bool:
-        """Make the set ``following`` of the set ``last`` and the new functions; false if another did so first."""
+        """Make the set ``following`` from the set ``last`` and the new functions; false if another did so first."""
         offered = Path(tempfile.mkdtemp(prefix="work_", dir=self.folder))
         try:
             offered.chmod(0o755)

@@ -1,7 +1,7 @@
 """The layers of a tile of networks on a chunk of rows, forwards and backwards, see ``dense_networks``.
 
-Arrays are flat, of vectors of L lanes, but for values (O, Q): the outputs, in which one network meets one row in each
-number q.
+Arrays are flat and hold vectors of L lanes, except for values (O, Q), the outputs: each q stands for one network on
+one row.
 """
 
 from math import exp, log1p, tanh
@@ -85,7 +85,7 @@ def activate(x, size, activation):
     zero = x.dtype.type(0)
     if activation == _RELU:
         for i in range(size):
-            x[i] = choose(x[i] < zero, zero, x[i])  # what is not a number stays so
+            x[i] = choose(x[i] < zero, zero, x[i])  # NaN stays NaN
     elif activation == _TANH:
         for i in range(size):
             x[i] = tanh(x[i])

@@ -1,6 +1,6 @@
-"""Losses of networks on rows, and what the risk gains with their outputs, see ``dense_networks``.
+"""Losses of networks on rows, and the derivatives of the risk by their outputs, see ``dense_networks``.
 
-``values`` (O, Q) are the outputs on a chunk of rows: in each number 0 <= q < size one network meets one row.
+``values`` (O, Q) are the outputs on a chunk of rows: each 0 <= q < size stands for one network on one row.
 """
 
 from cbo_pipeline.numerics.kernels.dense_layers import fused
@@ -43,7 +43,7 @@ def cross_entropy(logits, size, here, sums, losses):
 
 @fused
 def cross_entropy_gains(exponentials, size, here, sums, share):
-    """What the risk gains with a logit: (softmax - [the right class]) / S, in place of the exponentials."""
+    """The derivatives by the logits: (softmax - [the right class]) / S, in place of the exponentials."""
     for q in range(size):
         sums[q] = share / sums[q]
     for o in range(len(exponentials)):
@@ -67,7 +67,7 @@ def squared(values, size, aims, here, losses):
 
 @fused
 def squared_gains(differences, size, share):
-    """2 (g - y) / S, in place of the differences."""
+    """The derivatives by the outputs: 2 (g - y) / S, in place of the differences."""
     for o in range(len(differences)):
         for q in range(size):
             differences[o, q] *= 2 * share

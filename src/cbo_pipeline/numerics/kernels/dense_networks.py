@@ -6,8 +6,8 @@ The inner layers take nearly all of the time, (W x + b) for N M neurons on S row
 - eight networks (four in double precision) go side by side as the lanes of vectors (``lanes``), their weights
   copied to an order in which they are read one after the other, in parts that stay in the first-level cache;
 - a few networks, which would leave lanes empty, have neurons in the lanes of the inner layer and rows of the table in
-  those of the outer one. The numbers are the same bits either way;
-- where only consensus weights are needed, a network whose weight is certainly zero is left (``risks``).
+  those of the outer one. The results have the same bits either way;
+- where only consensus weights are needed, a network whose weight is certainly zero is dropped (``risks``).
 
 Every number is a sum over its terms in one fixed order, so the result for a network depends neither on the other
 networks nor on its place among them. A table x / deviation + shift has no zeros, but
@@ -110,7 +110,7 @@ def risks_and_gradients(
 ) -> np.ndarray:
     """The risks as in ``risks``, and their gradients by back-propagation, written to ``out``.
 
-    ``columns`` are the lists by column; few networks (``needs_columns``) do without them.
+    ``columns`` are the lists by column; for few networks (see ``needs_columns``) None will do.
     """
     totals = np.zeros(len(networks["b"]))
     _run(networks, shape, table, targets, totals, columns=columns, out=out)
@@ -141,7 +141,7 @@ def _run(
         labels = np.ascontiguousarray(targets, np.int64)
     elif loss == SQUARED:
         aims = np.ascontiguousarray(targets, dtype).reshape(-1, outs)
-    # Arrays of one layout only: each other one would be compiled by itself.
+    # Arrays of one layout only: every other layout would be compiled separately.
     flat, cube = np.empty((0, 0), dtype), np.empty((0, 0, 0), dtype)
     gradient = out is not None
     out = out if gradient else {}
@@ -167,10 +167,11 @@ def _evaluate(
 ):  # fmt: skip
     """Add the losses of the networks ``who`` on some chunks of rows to ``totals``, and put them into ``kept``.
 
-    With a finite ``margin`` networks that exceed the best by it are left, and get infinity; the totals of the others
-    are then summed in the order of the rows before they were sorted by ``order``.
-    Names: a tile is what is worked on together, L networks or, if ``narrow``, one. z, h, g hold inner weights, hidden
-    layers and gradients of the inner weights of a tile, one row per column of the table, row of it, column of it.
+    With a finite ``margin`` networks that exceed the best by it are dropped, and get infinity; the totals of the
+    others are then summed in the order of the rows before they were sorted by ``order``.
+    A tile is what is worked on together, L networks or, if ``narrow``, one. For a tile z holds the inner weights,
+    one row per column of the table, h the hidden layers, one row per row of the table, and g the gradients of the
+    inner weights, laid out as z.
     """
     L, (_, M, d), outs = lanes(w), w.shape, c.shape[2]
     tile = 1 if narrow else L

@@ -24,7 +24,7 @@ LARGEST = np.finfo(np.float64).max  # a kink at infinity would run past the end 
 class SortedPoints(NamedTuple):
     """Inputs in ascending order, with a table that finds the place of a kink in constant time."""
 
-    x: np.ndarray  # (S + 1,), ascending, ended by infinity
+    x: np.ndarray  # (S + 1,), ascending, with infinity at the end
     y: np.ndarray  # (S,) targets, or (P, S) for P tasks
     first: np.ndarray  # (B + 1,): first[k] is the first index with x >= low + k / bins_per_unit
     low: float
@@ -77,7 +77,7 @@ def _add_neurons(w, b, c, scale, x, first, low, bins_per_unit, slope, offset, la
 
     ``slope`` and ``offset`` are (S + 1, lanes), zero in this lane. Neuron m is active where w x + b > 0: from
     place[m] on if w > 0, before place[m] if w < 0, everywhere or nowhere if w = 0 (place[m] is then 0 or S).
-    Branches that depend on chance are avoided: they would cost more than the arithmetic.
+    Branches that cannot be predicted are avoided: they would cost more than the arithmetic.
     """
     _kinks(w, b, low, bins_per_unit, np.float64(first.size - 1), kink, place)
     everywhere_slope, everywhere_offset = 0.0, 0.0
@@ -148,8 +148,9 @@ def squared_gradients(w, b, c, a, scale, x, y, first, low, bins_per_unit, out, d
     """Risks as in ``squared_risks``, and their gradients with respect to w, b and c, each (N, M), and a, (N,).
 
     With r_s = g(x_s) - y_s and A_m the points where neuron m is active, the derivatives are
-    2 scale / S times c_m sum_A r x, c_m sum_A r and w_m sum_A r x + b_m sum_A r. As A_m is an end of the
-    sorted points, both sums are differences of running sums. That of a is 2 / S times the sum of all r.
+    2 scale / S times c_m sum_A r x, c_m sum_A r and w_m sum_A r x + b_m sum_A r. As A_m is the
+    beginning or the end of the sorted points, both sums are differences of running sums. The derivative with respect
+    to a is 2 / S times the sum of all r.
     """
     size, width = x.size - 1, w.shape[1]
     slope, offset = np.empty((size + 1, 1)), np.empty((size + 1, 1))

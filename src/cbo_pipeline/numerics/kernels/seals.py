@@ -1,8 +1,8 @@
 """Compiled code that was damaged on the disk is thrown away, and compiled once more.
 
-numba trusts its cache: a cut file ends every later run with an error, and a flipped bit may run as other code. So
-each complete set of compiled code (``compiler``) has a digest of all its bytes beside it, ``NUMBER.sha256``. It is
-written when the process that made the set ends, and looked at before another takes code from it.
+numba trusts its cache: a truncated file ends every later run with an error, and a flipped bit may run as other code.
+So each complete set of compiled code (``compiler``) has a digest of all its bytes beside it, ``NUMBER.sha256``. It is
+written when the process that made the set ends, and checked before another takes code from it.
 """
 
 import atexit

@@ -46,7 +46,7 @@ class ColumnLists(NamedTuple):
 
 
 def table_of(x: np.ndarray, dtype, divisor: float = 1.0, shift: float = 0.0) -> Table:
-    """The table x / divisor + shift; ``x`` may be of integers."""
+    """The table x / divisor + shift; ``x`` may hold integers."""
     first = np.empty((len(x), -(-x.shape[1] // BLOCK) + 1), np.int64)
     size = _count(x, first)
     index, value = np.empty(size, np.uint32), np.empty(size, dtype)

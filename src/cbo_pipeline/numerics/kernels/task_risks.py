@@ -6,7 +6,7 @@ r = g - y_1, its coordinates k = B r and what the basis cannot reach, e = r - k 
 
     |g - y_p|^2 = |e|^2 + |k - a_p|^2        for every task p.
 
-That takes O(S q + P q) work a network instead of O(P S). It is Pythagoras' theorem and no approximation; as both
+That takes O(S q + P q) work per network instead of O(P S). It is Pythagoras' theorem, not an approximation; as both
 terms are sums of squares nothing cancels, however small the risk or however far away the particle. All sums are
 float64.
 """
@@ -109,7 +109,7 @@ def _residuals(slope, offset, x, reference, rest):
 
 @kernel
 def _take_out(direction, rest, found):
-    """The coordinate of four rests along a unit vector; it is taken out of them."""
+    """The coordinates of four residuals along a unit vector, which are taken out of them."""
     k0 = k1 = k2 = k3 = 0.0
     for s in range(len(rest)):
         k0, k1 = k0 + direction[s] * rest[s, 0], k1 + direction[s] * rest[s, 1]
@@ -124,7 +124,7 @@ def _take_out(direction, rest, found):
 
 @kernel
 def _squares(rest, total):
-    """The squared lengths of four rests."""
+    """The squared lengths of four residuals."""
     t0 = t1 = t2 = t3 = 0.0
     for s in range(len(rest)):
         t0, t1 = t0 + rest[s, 0] * rest[s, 0], t1 + rest[s, 1] * rest[s, 1]

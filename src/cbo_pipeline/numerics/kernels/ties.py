@@ -55,7 +55,7 @@ def _smallest_optimum(costs, column):
     step = np.empty(M, np.int64)  # the column that a row would go to on its way to the column of row i
     queue = np.empty(M, np.int64)
     for i in range(M):
-        # The later rows that can make place, one for the next, until somebody takes the column of row i.
+        # The later rows that can make room, one for the next, until somebody takes the column of row i.
         step[:] = -1
         queue[0] = column[i]
         head, tail = 0, 1
@@ -82,7 +82,7 @@ def _smallest_optimum(costs, column):
 
 @kernel
 def _tight_edges(costs, column):
-    """The edges (M, M) without slack, for potentials found by Bellman and Ford's relaxation.
+    """The edges (M, M) without slack, for potentials found by Bellman-Ford relaxation.
 
     p[k] <= p[j] + costs[i, k] - costs[i, j] for the row i in column j: there are no negative cycles, as the
     permutation is optimal, but for rounding, which the margin takes care of.

@@ -2,7 +2,7 @@
 
 In single precision the order of the additions decides the last bits, and the last bits decide how CBO ends
 (docs/reproduction.md). ``torch.sum`` over the first dimension adds on four levels: groups of rows, groups of such
-groups, and so on. (So it does for columns in blocks of 32 or 64. What is left over at the end of a row it adds in
+groups, and so on. (It does so for columns in blocks of 32 or 64. What is left over at the end of a row it adds in
 an order that depends on the processor; here all columns are added alike.) A row of weight zero adds nothing, so it
 is skipped; the others keep their places in the groups.
 """

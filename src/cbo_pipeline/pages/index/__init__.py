@@ -34,7 +34,7 @@ def write(results: Path, output: Path, readings: Path | None = None, wanted: int
             break
     if len(text) > LARGEST:
         raise UserError(
-            f"{output}: the page would have {len(text)} bytes, {LARGEST} at most are allowed", code="size"
+            f"{output}: the page would have {len(text)} bytes, but at most {LARGEST} are allowed", code="size"
         )
     with whole_file(output) as partial:
         partial.write_bytes(text)

@@ -62,7 +62,7 @@ CHAPTERS = (
             " towards a"
             r" consensus point $V$, a mean of all particles in which those of small risk $\hat{R}$ count most. Noise"
             " in"
-            r" proportion to the distance from $V$ keeps them looking around, and dies out as they agree:",
+            r" proportion to the distance from $V$ keeps them exploring, and dies out as they agree:",
         ),
         r"\theta_n^{k+1} = \theta_n^k - \lambda\,\Delta t\,(\theta_n^k - V^k)"
         r" + \tilde\sigma\sqrt{\Delta t}\,(\theta_n^k - V^k)\odot\xi_n^k",
@@ -84,7 +84,7 @@ CHAPTERS = (
                 "",
                 r"By how many decades the variance of the ensemble changed, run by run, against"
                 r" $\tilde\sigma^2/(2\lambda)$."
-                " Left of the dotted line the condition is met, left of the other the one that holds for steps of"
+                " To the left of the dotted line the condition holds; to the left of the other, the one for steps of"
                 r" $\Delta t$. Points far below zero are ensembles that agreed.",
                 charts.consensus_condition,
             ),
@@ -102,8 +102,8 @@ CHAPTERS = (
             Picture(
                 "sine_training",
                 "Figure 2",
-                "Empirical risk per epoch, CBO against Adam. Switch curves in the legend, show single seeds, drag"
-                " over"
+                "Empirical risk per epoch, CBO against Adam. Switch curves on and off in the legend, show single"
+                " seeds, drag over"
                 " the strip below to zoom in (a double click zooms out).",
                 charts.sine_training,
                 RISK,
@@ -132,7 +132,7 @@ CHAPTERS = (
                 "Figure 4",
                 "Empirical risk per epoch of CBO, Adam and the hybrid, each with its own time step. The accuracy on"
                 " the"
-                " 10 000 test images, which the paper does not show, is one switch away.",
+                " 10 000 test images, which the paper does not show, can be switched on.",
                 charts.mnist_training,
                 RISK,
             ),
@@ -221,8 +221,8 @@ CHAPTERS = (
             Picture(
                 "variance_decay",
                 "",
-                r"Proposition 3 step by step: the variance without noise over its first value, every run, and the"
-                " bounds"
+                r"Proposition 3 step by step: the variance without noise relative to its first value, every run, and"
+                " the bounds"
                 r" $(1-\Delta t)^{2k}$ that follow; or their ratio, where one is the bound. The proposition is"
                 " stated for"
                 " equal weights; the Gibbs weights of the algorithm are beside it, switched off.",

@@ -469,7 +469,7 @@ def _at_epochs(curve: Curve, name: str, epochs: np.ndarray) -> list[float | None
 
 
 def _png(grey: np.ndarray) -> str:
-    """A grey picture, dark on transparent ground, as a data address: the PNG format needs nothing but zlib."""
+    """A grey picture, dark on a transparent background, as a data URL: the PNG format needs nothing but zlib."""
 
     def chunk(kind: bytes, content: bytes) -> bytes:
         return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
@@ -570,7 +570,7 @@ def mean_field(content: Content, along: str) -> Chart | None:
     id = f"mean_field_{along}"
     switches = Switches(id)
     epoch = min(int(curve.epochs[-1]) for curve in curves)
-    names = [f"mean at epoch {epoch}", f"mean, median of the last {TAIL}", "runs", "label noise"]
+    names = [f"mean at epoch {epoch}", f"mean of medians, last {TAIL}", "runs", "label noise"]
     keys = [
         Key(f"{id}-on0", names[0], BLUE, SOLID, "circle"),
         Key(f"{id}-on1", names[1], RED, DASHED, "square"),
