@@ -153,7 +153,7 @@ def test_speed_and_readings_tell_their_versions(folder, monkeypatch):
 def test_pages_of_others_are_passed_over(tmp_path, folder):
     (folder / "notes.md").write_text("# Notes\n")
     (folder / "mine.html").write_text("<p>code 0123456789abcdef0123</p>")
-    (folder / "package.json").write_text('{"versions": [], "code": 3}')
+    (folder / "package.json").write_text('{"versions": [], "code": 3, "kind": ["page"]}')
     assert set(table(folder)) == set(KINDS)
 
 

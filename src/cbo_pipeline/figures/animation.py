@@ -58,7 +58,7 @@ def _frame(figure: Figure) -> Image.Image:
 
 
 def _save(frames: list[Image.Image], path: Path) -> None:
-    """Write all frames with one palette of few colours, which are all that the animation has: a third of the bytes."""
+    """Write all frames with one palette of few colours, all that the animation has: a third of the bytes."""
     palette = frames[len(frames) // 3].quantize(COLOURS, Image.Quantize.MAXCOVERAGE)
     first, *others = [frame.quantize(palette=palette, dither=0) for frame in frames]
     each = 1000 // FRAMES_PER_SECOND  # milliseconds

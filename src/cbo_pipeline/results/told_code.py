@@ -45,11 +45,12 @@ class Stages:
         """The verdicts are a list, each with the digest of the code that judged it; other files have it once."""
         if isinstance(content, list) and content and all(_is_verdict(row) for row in content):
             return _worst([self._word("claims", row.get("code", "")) for row in content])
-        if isinstance(content, dict) and content.get("kind") == "readings":
+        if not isinstance(content, dict):
+            return None
+        kind = content.get("kind", "speed" if set(content) >= kinds.SPEED else None)
+        if kind == "readings":
             return same(content.get("code", ""), stage_code.readings_digest())
-        if isinstance(content, dict) and (content.get("kind") in self.others or set(content) >= kinds.SPEED):
-            return self._word(content.get("kind", "speed"), content.get("code", ""))
-        return None
+        return self._word(kind, content.get("code", "")) if isinstance(kind, str) and kind in self.others else None
 
     def _word(self, kind: str, stored: str) -> str:
         return same(stored, self.others[kind])
