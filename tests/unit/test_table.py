@@ -9,6 +9,7 @@ from cbo_pipeline import methods
 from cbo_pipeline.config import Run, memory, table_runs
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.numerics.network import evaluate, select
+from cbo_pipeline.pages import show
 from cbo_pipeline.problems import _table_arrays
 from cbo_pipeline.results import adopt, code, finished, netcdf, runs, summaries
 from cbo_pipeline.training.loop import Training
@@ -274,3 +275,21 @@ def test_the_file_of_a_run_can_be_read_and_made_again(names, tmp_path):
     names.unlink()  # who only looks at a run need not have its data
     summary = summaries.summarise_curve([tmp_path / "run.nc"])
     assert summary["accuracy_over_seeds"].sizes["epoch"] == 4
+
+
+@pytest.mark.parametrize(
+    ("targets", "loss", "words"),
+    [(["kind", "grade"], "cross_entropy", "risk, risk on the test part, accuracy: median of the 2 tasks"),
+     (["kind"], "cross_entropy", "accuracy"), (["grade"], "squared", "risk on the test part")],
+)  # fmt: skip
+def test_what_the_test_part_says_is_shown_and_summarised(names, tmp_path, targets, loss, words):
+    run = run_of(names, targets, "multi_task_cbo", ["a", "b", "c"], loss=loss)
+    training = trained(run)
+    netcdf.write(finished.dataset(training, code.run_digest("multi_task_cbo", "table")), tmp_path / "run.nc")
+    told = show.text(tmp_path / "run.nc")
+    assert words in told
+    last = np.median(training.history.records["risk_test"][-1])
+    assert f"{last:.3e}" in told.split("\n\n")[1].splitlines()[4]
+    summary = summaries.summarise_curve([tmp_path / "run.nc"])
+    shown = summary["risk_test_over_seeds"].sel(statistic="median").isel(epoch=-1)
+    np.testing.assert_allclose(np.median(shown), last)

@@ -123,3 +123,17 @@ def test_every_row_that_is_kept_names_its_script():
 
     rows = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))["rows"]
     assert {row["script"] for row in rows} == set(run.SCRIPTS)
+
+
+def test_one_row_of_the_real_tables_is_made_anew_and_the_others_stay():
+    import real_tables
+
+    page = real_tables.PAGE.read_text(encoding="utf-8")
+    assert real_tables.table_of("digits")["target"].dtype.kind == "U"  # classes by name
+    once = real_tables.with_row(page, "hybrid", ["0.125 (3 s)", "0.5 (4 s)", "0.75 (5 s)"])
+    assert "| `hybrid` | 0.125 (3 s) | 0.5 (4 s) | 0.75 (5 s) |\n" in once
+    rows = [line for line in once.splitlines() if line.startswith("| `")]
+    kept = [line for line in page.splitlines() if line.startswith("| `") and "`hybrid`" not in line]
+    assert [line for line in rows if "`hybrid`" not in line] == kept
+    assert real_tables.with_row(once, "hybrid", ["0.125 (3 s)", "0.5 (4 s)", "0.75 (5 s)"]) == once
+    assert real_tables.cell([0.9, 0.7, 0.8], [20.0, 0.2, 0.4]) == "0.800 (1 s)"

@@ -10,6 +10,7 @@ import pytest
 
 from cbo_pipeline.pages import reference
 from checkout import Checkout
+from table_files import small, write_csv
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -77,6 +78,57 @@ def test_the_worked_example_of_a_new_method_and_a_new_problem(tmp_path):
     assert list((checkout.root / "results/summary/sine").glob("isotropic_cbo_*.nc"))
 
 
+def run_python(code: str, folder: Path) -> str:
+    """What a program prints that draws on no screen."""
+    environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_examples_of_the_front_door_run(tmp_path):
+    """docs/python.md, from its first block to its last."""
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    first, last = run_python("\n".join(blocks("docs/python.md", "python")), tmp_path).splitlines()
+    before, after = map(float, first.split("->"))
+    assert 0 < after < before
+    assert 0 < float(last) < 1e-2
+
+
+@pytest.mark.workflow
+def test_own_research_from_its_first_command_to_its_last(tmp_path):
+    """docs/own_research.md in a folder with a table; only the sizes are made smaller, and no pages are made."""
+    page = "docs/own_research.md"
+    write_csv(tmp_path / "table.csv", small(rows=100))
+    write_csv(tmp_path / "new.csv", {name: x for name, x in small(rows=7, seed=1).items() if name != "y"})
+    in_python, of_a_figure = blocks(page, "python")
+    (overlay,) = blocks(page, "yaml")
+    smaller = overlay.replace("targets: y}", "targets: y, seeds: 2, epochs: 2, M: 4}")
+    assert smaller != overlay
+    (tmp_path / "own.yaml").write_text(smaller)
+    added = {
+        "train": ["--set", "epochs=2"],
+        "predict": [],
+        "--cores": ["--snakefile", str(ROOT / "Snakefile"), "--", "results/summary/mine.nc"],
+    }
+    names = {"cbo-pipeline": "cbo_pipeline", "snakemake": "snakemake"}
+    for command in [line for block in blocks(page, "console") for line in block.splitlines()]:
+        program, *arguments = command.split()
+        whole = [sys.executable, "-m", names[program], *arguments, *added.pop(arguments[0])]
+        done = subprocess.run(whole, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert not added
+    predicted = (tmp_path / "predictions.csv").read_text().split()
+    assert (predicted[0], len(predicted)) == ("y", 8)
+    risk, *values = run_python(in_python, tmp_path).replace("[", " ").replace("]", " ").split()
+    assert 0 < float(risk) < 1
+    assert len([float(value) for value in values]) == 2
+    run_python(of_a_figure, tmp_path)
+    assert (tmp_path / "mine.pdf").read_bytes().startswith(b"%PDF")
+
+
 def test_reading_a_run_as_the_docs_say(tmp_path):
     """docs/trajectories.md on a real run, and its network against the project's own evaluation."""
     command = [sys.executable, "-m", "cbo_pipeline", "train", "--experiment", "sine", "--method", "cbo"]
@@ -87,12 +139,8 @@ def test_reading_a_run_as_the_docs_say(tmp_path):
         ["join", "cbo.nc", "--output", "results/summary/sine.nc"],
     ):
         subprocess.run([sys.executable, "-m", "cbo_pipeline", *step], cwd=tmp_path, check=True, capture_output=True)
-    code = "\n".join(blocks("docs/trajectories.md", "python"))
-    drawing = {**os.environ, "MPLBACKEND": "Agg"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=drawing, check=True, capture_output=True, text=True
-    )
-    printed = [float(v) for v in re.findall(r"-?\d+\.\d*(?:e[-+]?\d+)?", done.stdout.splitlines()[-1])]
+    told = run_python("\n".join(blocks("docs/trajectories.md", "python")), tmp_path)
+    printed = [float(v) for v in re.findall(r"-?\d+\.\d*(?:e[-+]?\d+)?", told.splitlines()[-1])]
     from cbo_pipeline.numerics import network
     from cbo_pipeline.results import netcdf
 

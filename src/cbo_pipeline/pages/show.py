@@ -16,6 +16,8 @@ WIDTH, HEIGHT = 60, 12
 CHARACTERS = "\u28ff" + "".join(pages.MARKS.values())  # what is printed beyond plain letters
 # A character of braille is a grid of four rows and two columns of dots; the bit of each dot.
 DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
+# What is shown of a run beside its risk, where it was measured.
+TESTED = {"risk_test": "risk on the test part", "accuracy": "accuracy"}
 # What is shown of a measured cost: the key, its unit, and by what it is divided.
 COSTS = (
     ("seconds_per_iteration", "ms per iteration", 1e-3),
@@ -65,8 +67,7 @@ def _run(data: xr.Dataset, unicode: bool) -> str:
     settings = json.loads(data.attrs["settings"])["settings"]
     risk = _over_tasks(data["risk"])
     series = {"risk": risk, "particles' best": data["risk_min"], "variance": data["variance"]}
-    if "accuracy" in data:
-        series["accuracy"] = data["accuracy"]
+    series |= {word: _over_tasks(data[name]) for name, word in TESTED.items() if name in data}
     rows = [("epoch", *series)]
     for epoch in _some(data["epoch"].values):
         rows.append((str(epoch), *(f"{float(values.sel(epoch=epoch)):.3e}" for values in series.values())))
@@ -74,7 +75,8 @@ def _run(data: xr.Dataset, unicode: bool) -> str:
     told = textwrap.wrap(", ".join(f"{k} {v}" for k, v in settings.items()), 78)
     lines = [data.attrs["title"], *(f"  {line}" for line in told), "", *_table(rows)]
     if "task" in data["risk"].dims:
-        lines.append(f"risk: median of the {data.sizes['task']} tasks")
+        of = ", ".join(["risk", *(word for word in TESTED.values() if word in series)])
+        lines.append(f"{of}: median of the {data.sizes['task']} tasks")
     if diverged.size:
         lines.append(f"no particle has a finite risk from epoch {diverged[0]} on")
     return "\n".join([*lines, "", *_plot(data["epoch"].values, {"risk": risk.values}, unicode)])
@@ -95,8 +97,8 @@ def _summary(data: xr.Dataset, unicode: bool) -> str:
     return "\n".join([data.attrs["title"], "", *_table(rows), "", *_plot(data["epoch"].values, curves, unicode)])
 
 
-def _over_tasks(risk: xr.DataArray) -> xr.DataArray:
-    return risk.median("task") if "task" in risk.dims else risk
+def _over_tasks(series: xr.DataArray) -> xr.DataArray:
+    return series.median("task") if "task" in series.dims else series
 
 
 def _some(epochs: np.ndarray, count: int = 8) -> list[int]:
