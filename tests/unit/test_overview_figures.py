@@ -54,12 +54,12 @@ def test_a_sweep_of_two_settings_with_sizes_and_seeds(tmp_path):
     assert (settings["alpha"], settings["sigma_squared"]) == (1e3, 0.8)
 
 
-def curve(**settings) -> xr.Dataset:
+def curve(method: str = "cbo", **settings) -> xr.Dataset:
     """A curve of a sweep whose risk ends the lower the larger alpha is."""
     end = 1e-2 / settings.get("alpha", 1.0) ** 0.25
     name = "_".join(f"{key}_{value:g}".replace(".", "p").replace("+", "") for key, value in settings.items())
     risk = synthetic.settling(0.5, end, 100, 3, noise=0.1)
-    found = synthetic.curve("mine", name, risk, M=5, N=8, method="cbo", settings=settings)
+    found = synthetic.curve("mine", name, risk, M=5, N=8, method=method, settings=settings)
     return summaries.with_index(
         found.assign(risk_over_seeds=(("curve", "statistic", "epoch"), _statistics(risk)[None]))
         .assign_coords(statistic=list(summaries.STATISTICS))
@@ -110,6 +110,18 @@ def test_two_settings_are_drawn_as_a_heat_map_with_the_numbers_in_it():
     assert table.shape == (2, 2)
     assert np.all(table[:, 1] < table[:, 0])
     assert len(map_.texts) == 4
+
+
+def test_a_sweep_keeps_its_panel_beside_other_methods():
+    """Adam has one curve and other settings; the hybrid has a sweep of its own."""
+    maps = [{"alpha": a, "sigma_squared": s} for a in (1e3, 1e5) for s in (0.8, 1.6)]
+    lines = [curve("hybrid", gamma=gamma, alpha=1e4) for gamma in (0.5, 0.7, 0.9)]
+    data = joined(curve("adam", dt=0.01), *(curve(**cell) for cell in maps), *lines)
+    curves, of_cbo, of_hybrid, _ = drawing(data).axes  # the last is the bar of colours
+    assert len(curves.lines) == 8
+    assert (of_cbo.get_title(), of_cbo.get_xlabel(), of_cbo.get_ylabel()) == ("cbo", "alpha", "sigma_squared")
+    assert (of_hybrid.get_title(), of_hybrid.get_xlabel()) == ("hybrid", "gamma")
+    np.testing.assert_array_equal(of_hybrid.lines[-1].get_xdata(), [0.5, 0.7, 0.9])
 
 
 def test_what_is_no_number_spans_no_axis():

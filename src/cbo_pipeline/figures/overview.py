@@ -14,21 +14,34 @@ from cbo_pipeline.figures import style
 COLOURS = (style.BLUE, style.RED, style.GREEN, style.ORANGE, style.SKY, style.PURPLE, style.BLACK)
 DASHES = ("-", "--", "-.", ":")
 MOST_LABELS = 12  # curves that a legend can name
+MOST_SWEEPS = 3  # panels beside the curves
 END = 0.05  # share of the epochs whose median says where a run ended
 
 
 def overview(data: dict[str, xr.Dataset]) -> Figure:
-    """Risk against epochs for every curve, with a band over the seeds; beside it where they ended, for a sweep."""
+    """Risk against epochs for every curve, with a band over the seeds; beside it where every sweep ended."""
     (experiment,) = data.values()
     curves = [style.without_missing_epochs(experiment.isel(curve=k)) for k in range(experiment.sizes["curve"])]
-    varied = varied_keys(curves)
-    panels = 2 if 1 <= len(varied) <= 2 and len(curves) > 1 else 1
+    swept = sweeps(curves)
+    panels = 1 + len(swept)
     figure, axes = plt.subplots(1, panels, figsize=(style.COLUMN * panels, 2.8), squeeze=False)
     _draw_curves(axes[0, 0], curves)
-    if panels == 2:
+    for panel, (method, (own, varied)) in zip(axes[0, 1:], swept.items(), strict=True):
         draw = _draw_line if len(varied) == 1 else _draw_map
-        draw(axes[0, 1], curves, varied)
+        draw(panel, own, varied)
+        if len(own) < len(curves):
+            panel.set_title(method)
     return figure
+
+
+def sweeps(curves: list[xr.Dataset]) -> dict[str, tuple[list[xr.Dataset], dict[str, list[Any]]]]:
+    """The methods whose curves differ in one or two numbers, with these curves and the values of these settings."""
+    by_method: dict[str, list[xr.Dataset]] = {}
+    for curve in curves:
+        by_method.setdefault(str(curve["method"].values), []).append(curve)
+    varied = {method: varied_keys(own) for method, own in by_method.items()}
+    found = [method for method, keys in varied.items() if 1 <= len(keys) <= 2][:MOST_SWEEPS]
+    return {method: (by_method[method], varied[method]) for method in found}
 
 
 def varied_keys(curves: list[xr.Dataset]) -> dict[str, list[Any]]:
