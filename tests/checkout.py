@@ -59,7 +59,7 @@ class Checkout:
         return {rule: int(count) for rule, count in table if rule != "total"}
 
     def files(self, pattern: str) -> dict[str, bytes]:
-        return {str(p.relative_to(self.work)): p.read_bytes() for p in sorted(self.work.glob(pattern))}
+        return {str(p.relative_to(self.work)): p.read_bytes() for p in sorted(self.work.glob(pattern)) if p.is_file()}
 
 
 def checkout_in(folder: Path) -> Path:

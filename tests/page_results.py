@@ -32,7 +32,7 @@ def make(folder: Path, hostile: str = "") -> Path:
         stamped = contract.stamp(data, "summary", name, "0" * 20, experiment=name)
         netcdf.write(stamped, folder / "summary" / f"{name}.nc")
     rows = verdicts(hostile)
-    pages.write_json(rows, folder / "claims.json")
+    pages.write_verdicts(rows, folder / "claims.json")
     (folder / "speed.json").write_text(json.dumps(speed(hostile)))
     readings.write(other_readings(rows, hostile), folder / "readings.json")
     (folder / "figures").mkdir()
@@ -43,7 +43,7 @@ def make(folder: Path, hostile: str = "") -> Path:
 
 def only_verdicts(folder: Path) -> Path:
     """A folder with nothing but claims.json."""
-    pages.write_json(verdicts(""), folder / "claims.json")
+    pages.write_verdicts(verdicts(""), folder / "claims.json")
     return folder
 
 

@@ -74,13 +74,13 @@ class whole_file:
             error.filename, error.filename2 = str(self.path), None
 
 
-def mark(kind: str) -> str:
-    """The words by which a figure or a page is known as ours.
+def mark(kind: str, code: str = "") -> str:
+    """The words by which a figure or a page is known as ours, with the digest of the code that made it (if given).
 
-    >>> mark("figure")
-    'made by cbo_pipeline: figure'
+    >>> mark("figure"), mark("page", "0a1b")
+    ('made by cbo_pipeline: figure', 'made by cbo_pipeline: page, code 0a1b')
     """
-    return f"{MARK} {kind}"
+    return f"{MARK} {kind}, code {code}" if code else f"{MARK} {kind}"
 
 
 def seal(path: Path) -> None:

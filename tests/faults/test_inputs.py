@@ -43,7 +43,7 @@ def made(tmp_path_factory) -> Path:
     netcdf.write(summaries.summarise_curve([folder / "run.nc"]), folder / "summary.nc")
     costs.write(cost.measure(run, 0.0), folder / "cost.json")
     checks.write("barycentres", dict.fromkeys(checks.CONTENT["barycentres"], 0.0), folder / "check.json")
-    pages.write_json(claims.judge_all(Evidence()), folder / "claims.json")
+    pages.write_verdicts(claims.judge_all(Evidence()), folder / "claims.json")
     return folder
 
 

@@ -57,8 +57,8 @@ def made(tmp_path_factory) -> Path:
     costs.write(cost.measure(run, 0.0), folder / "cost.json")
     checks.write("barycentres", BARYCENTRES, folder / "check.json")
     rows = claims.judge_all(Evidence())
-    pages.write_json(rows, folder / "claims.json")
-    pages.write_json(speed.speed(Evidence()), folder / "speed.json")
+    pages.write_verdicts(rows, folder / "claims.json")
+    pages.write_speed(speed.speed(Evidence()), folder / "speed.json")
     pages.write_markdown(rows, speed.speed(Evidence()), folder / "claims.md")
     pages.write_html(rows, speed.speed(Evidence()), folder / "claims.html")
     return folder

@@ -29,7 +29,7 @@ def folder(tmp_path_factory):
     """A run and verdicts, to be shown."""
     folder = tmp_path_factory.mktemp("files")
     netcdf.write(runs.dataset(RUN, train(RUN)), folder / "run.nc")
-    pages.write_json(claims.judge_all(Evidence()), folder / "claims.json")
+    pages.write_verdicts(claims.judge_all(Evidence()), folder / "claims.json")
     return folder
 
 

@@ -50,9 +50,7 @@ def printed(capsys, *arguments) -> str:
 def test_the_help_introduces_every_command(capsys):
     assert cli.main(["--help"]) == 0
     said = capsys.readouterr().out
-    for name, command in next(
-        a for a in parser.build()._actions if a.dest == "==SUPPRESS==" and a.choices
-    ).choices.items():
+    for name, command in parser.build().commands.items():
         assert re.search(rf"^  {name}\s+{re.escape(command.description)}$", said, re.MULTILINE)
         assert all(a.help for a in command._actions), f"an option of {name} has no help"
     assert max(map(len, said.splitlines())) <= 130
@@ -105,7 +103,7 @@ def test_a_plot_of_what_cannot_be_plotted(values):
 
 
 def test_verdicts_and_costs_are_shown_too(tmp_path, capsys):
-    pages.write_json(claims.judge_all(Evidence()), tmp_path / "claims.json")
+    pages.write_verdicts(claims.judge_all(Evidence()), tmp_path / "claims.json")
     said = printed(capsys, "show", tmp_path / "claims.json")
     assert all(claim.claim in said for claim in claims.CLAIMS)
     costs.write(cost.measure(run_of(), 0.0), tmp_path / "cost.json")

@@ -12,6 +12,7 @@ from cbo_pipeline import claims
 from cbo_pipeline.claims.rule import VERDICTS
 from cbo_pipeline.cli.main import main
 from cbo_pipeline.pages import index
+from cbo_pipeline.results.stage_code import digest_of
 from checkout import ROOT
 
 HOSTILE = """<script>window.hit = 1</script><img src=x onerror="window.hit=1">'"&</script><b>bold</b>"""
@@ -58,6 +59,10 @@ def test_the_page_is_one_file_of_at_most_six_megabytes(page):
     assert not re.search(r"""<(?:script|link|img|iframe|object|embed)[^>]*(?:src|href)=(?!["']?data:)""", outside)
     assert "@import" not in outside
     assert not re.search(r"url\(", outside)
+
+
+def test_the_page_carries_the_digest_of_its_code(page):
+    assert page.read_text(encoding="utf-8").endswith(f"page, code {digest_of('page')} -->\n")
 
 
 def test_every_chart_is_drawn(opened):

@@ -37,8 +37,8 @@ def project(reference, tmp_path_factory):
     checks.write("barycentres", CHECK, results / "checks" / "barycentres.json")
     evidence = files.read_folder(results)
     rows, measured = claims.judge_all(evidence), speed.speed(evidence)
-    pages.write_json(rows, results / "claims.json")
-    pages.write_json(measured, results / "speed.json")
+    pages.write_verdicts(rows, results / "claims.json")
+    pages.write_speed(measured, results / "speed.json")
     pages.write_markdown(rows, measured, results / "claims.md")
     (folder / "README.md").write_text(PAGE)
     options = ["--results", results, "--output", folder / "docs/reproduction", "--readme", folder / "README.md"]
@@ -163,7 +163,7 @@ def test_results_of_other_code_are_refused_by_name(project, tmp_path, monkeypatc
     with pytest.raises(FileRefused) as refused:
         publish.publish(project / "results", tmp_path / "out")
     assert refused.value.code == "mixture"
-    words = "2 of 4 files were made by other code or other versions than the rest: "
+    words = "2 of 7 files were made by other code or other versions than the rest: "
     assert f"{words}summary/sine/adam_M5_N1.nc, summary/sine.nc; make them again" in str(refused.value)
     assert not (tmp_path / "out").exists()
 
@@ -174,7 +174,7 @@ def test_results_of_several_versions_are_refused_by_name(project, tmp_path):
     data = netcdf.read(path)
     data.attrs["versions"] = json.dumps({**json.loads(data.attrs["versions"]), "numpy": "1.0"})
     netcdf.write(data, path)
-    with pytest.raises(FileRefused, match=r"1 of 4 files .* rest: summary/sine/cbo_M5_N8\.nc; make"):
+    with pytest.raises(FileRefused, match=r"1 of 7 files .* rest: summary/sine/cbo_M5_N8\.nc; make"):
         publish.publish(results, tmp_path / "out")
 
 

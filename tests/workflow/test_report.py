@@ -57,7 +57,7 @@ def report(tmp_path_factory):
         (drawn / f"{label}.pdf").write_bytes(b"%PDF")
     rows = claims.judge_all(Evidence())
     pages.write_html(rows, speed.speed(Evidence()), copy.work / "results" / "claims.html")
-    pages.write_json(rows, copy.work / "results" / "claims.json")
+    pages.write_verdicts(rows, copy.work / "results" / "claims.json")
     (copy.work / "results" / "index.html").write_text("<!doctype html><title>The page</title>")
     overview.write(copy.work / "results", copy.work / "results" / "overview.html")
     write_record({"experiments": {}}, {"python": "3"}, copy.work / "results" / "settings.html")

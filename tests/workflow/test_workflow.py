@@ -1,5 +1,6 @@
 """The workflow itself: real Snakemake runs in a temporary directory, at a tiny scale."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cbo_pipeline.config import load_config
+from cbo_pipeline.results import verify
 from checkout import SINE, TINY, Checkout
 
 pytestmark = pytest.mark.workflow
@@ -68,6 +70,17 @@ def test_everything_is_there(finished):
     assert not finished.files("results/checkpoints/**/*.npz")
 
 
+def test_every_file_carries_the_digest_of_its_code(finished):
+    """``verify`` knows each file of results, and all of them fit."""
+    command = [sys.executable, "-m", "cbo_pipeline", "verify", "results", "--all", "--config", str(finished.config)]
+    environment = {**os.environ, "PYTHONPATH": str(finished.root / "src")}
+    done = subprocess.run(command, cwd=finished.work, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    made = [path for path in finished.files("results/**/*") if Path(path).suffix in verify.SUFFIXES]
+    assert {line.split()[0] for line in done.stdout.splitlines()[1:-1]} == set(made)
+    assert {"results/claims.json", "results/claims.md", "results/claims.html", "results/speed.json"} <= set(made)
+
+
 def test_it_is_told_how_long_it_will_take(finished):
     assert re.search(r"^(\d\d) jobs: about (\d+ min )?(\d+ s)?$", finished.told, re.MULTILINE), finished.told
 
@@ -115,6 +128,7 @@ WORDS = [
     ("config/messages.py", "did you mean", "do you mean"),
     ("cli/progress.py", "epochs/s", "epochs per s"),
     ("pages/show.py", "median risk", "middle risk"),
+    ("pages/claims.py", '"""', '"""In other words: '),
 ]
 # What does, and what depends on it: a kernel, a method, a problem, a figure, a claim.
 EQUATIONS = [
@@ -123,6 +137,7 @@ EQUATIONS = [
     ("problems/sine.py", "np.sin(2 * np.pi * x)", "np.sin(np.pi * 2 * x)", ALL_RUNS),
     ("figures/sine.py", 'xlabel="epoch"', 'xlabel="epochs"', DRAWN),
     ("claims/sine.py", "GOOD = 0.05", "GOOD = 0.06", JUDGED),
+    ("pages/claims.py", 'TITLE = "The claims', 'TITLE = "All claims', JUDGED),
     ("claims/rule.py", "ERROR = 0.05", "ERROR = 0.04", {"check_rule": 1, **JUDGED}),
 ]
 

@@ -63,7 +63,7 @@ rule record_settings:
         runtime=10,
     params:
         settings=json.dumps(PLAN.config),
-        code=code.stage_digest("pages.settings"),
+        code=stage_code.digest_of("settings"),
     message:
         "record the settings"
     shell:
@@ -97,7 +97,7 @@ rule judge_claims:
         mem_mb=2000,
         runtime=10,
     params:
-        code=code.stage_digest("claims", "pages.claims", "claims.files", "claims.speed"),
+        code=stage_code.digest_of("verdicts"),
         readings=FOUND["option"],
         readings_digest=FOUND["digest"],
     message:

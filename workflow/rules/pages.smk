@@ -47,7 +47,7 @@ rule write_page:
         mem_mb=2000,
         runtime=10,
     params:
-        code=code.stage_digest("pages.index", "pages.overview"),
+        code=stage_code.digest_of("page"),
         readings=FOUND["option"],
         readings_digest=FOUND["digest"],
     message:

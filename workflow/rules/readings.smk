@@ -66,7 +66,7 @@ rule judge_readings:
         runtime=30,
     params:
         overlays=[word for path in READINGS.overlays for word in ("--config", str(path))],
-        code=code.stage_digest("claims", "claims.reading_verdicts", "pages.readings"),
+        code=stage_code.digest_of("readings"),
     message:
         "judge the claims under other readings"
     shell:

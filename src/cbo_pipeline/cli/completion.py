@@ -1,20 +1,17 @@
 """Completion for bash (and zsh), made from the parser, the config and the table of figures."""
 
-import argparse
-
+from cbo_pipeline.cli.parser import Parser
 from cbo_pipeline.config import load_config
 from cbo_pipeline.figures import FIGURES
 
 
-def script(parser: argparse.ArgumentParser) -> str:
+def script(parser: Parser) -> str:
     """A function that completes commands, options, experiments, methods and figures; files elsewhere."""
-    (commands,) = (a.choices for a in parser._actions if isinstance(a, argparse._SubParsersAction))
     experiments = load_config()["experiments"]
     methods = sorted({method for content in experiments.values() for method in content["methods"]})
-    first = [*commands, "--help", "--version"]
+    first = [*parser.commands, "--help", "--version"]
     options = "".join(
-        f"    {name}) words='{' '.join(o for a in command._actions for o in a.option_strings)}' ;;\n"
-        for name, command in commands.items()
+        f"    {name}) words='{' '.join(command.options)}' ;;\n" for name, command in parser.commands.items()
     )
     return (
         "_cbo_pipeline() {\n"

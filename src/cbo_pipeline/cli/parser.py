@@ -22,7 +22,27 @@ MODULES = (training, predicting, looking, data, summarising, judging, publishing
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that answers a mistake in one line, with what may have been meant."""
+    """A parser that answers a mistake in one line, with what may have been meant.
+
+    ``options`` are its own, ``commands`` the parsers of its commands by name.
+    """
+
+    def __init__(self, *arguments, **said):
+        self.options: list[str] = []
+        self.commands: dict[str, Parser] = {}
+        super().__init__(*arguments, **said)
+
+    def add_argument(self, *names, **said) -> argparse.Action:
+        """As for every parser; the options are noted."""
+        action = super().add_argument(*names, **said)
+        self.options += action.option_strings
+        return action
+
+    def add_subparsers(self, **said):
+        """As for every parser; the commands are noted."""
+        commands = super().add_subparsers(**said)
+        self.commands = commands.choices
+        return commands
 
     def error(self, message: str):
         unknown = re.match(r"argument COMMAND: invalid choice: '(.*?)' \(choose from (.*)\)", message)
@@ -40,9 +60,7 @@ class Parser(argparse.ArgumentParser):
 
     def _all_options(self) -> list[str]:
         """The options of all commands."""
-        commands = [a.choices for a in self._actions if isinstance(a, argparse._SubParsersAction)]
-        parsers = [self, *(parser for choices in commands for parser in choices.values())]
-        return sorted({option for parser in parsers for a in parser._actions for option in a.option_strings})
+        return sorted({option for parser in (self, *self.commands.values()) for option in parser.options})
 
 
 def build() -> Parser:

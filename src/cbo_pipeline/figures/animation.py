@@ -2,18 +2,21 @@
 
 from pathlib import Path
 
+import numpy as np
 import xarray as xr
 from matplotlib import pyplot as plt
-from matplotlib.animation import PillowWriter
+from matplotlib.figure import Figure
 from PIL import Image
 
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.figures import style
 from cbo_pipeline.figures.gathering import draw_ensemble
 from cbo_pipeline.files import mark, whole_file
+from cbo_pipeline.results.code import stage_digest
 
 SIZE = (4.8, 3.0)  # inches
 DPI = 100
+COLOURS = 48
 FRAMES_PER_SECOND = 5
 STILL = 8  # frames for which the last one is shown: a pause before the animation starts again
 
@@ -39,31 +42,33 @@ def gathering(data: dict[str, xr.Dataset], path: Path) -> None:
         draw(epochs[0])
         figure.canvas.draw()
         figure.set_layout_engine("none")  # one layout for all frames
-        writer = _Writer(fps=FRAMES_PER_SECOND)
-        with whole_file(path) as partial, writer.saving(figure, partial, DPI):
-            for epoch in epochs:
-                draw(epoch)
-                writer.grab_frame()
+        frames = []
+        for epoch in epochs:
+            draw(epoch)
+            frames.append(_frame(figure))
         plt.close(figure)
+    with whole_file(path) as partial:
+        _save(frames, partial)
 
 
-class _Writer(PillowWriter):
-    """Frames of few colours, which are all that the animation has: a third of the bytes."""
+def _frame(figure: Figure) -> Image.Image:
+    """What a figure shows now."""
+    figure.canvas.draw()
+    return Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
 
-    COLOURS = 48
 
-    def finish(self) -> None:
-        """Write all frames with one palette, as a GIF whatever the file is called."""
-        first = self._frames[len(self._frames) // 3].convert("RGB").quantize(self.COLOURS, Image.Quantize.MAXCOVERAGE)
-        frames = [frame.convert("RGB").quantize(palette=first, dither=0) for frame in self._frames]
-        each = int(1000 / self.fps)  # milliseconds
-        frames[0].save(
-            self.outfile,
-            format="GIF",
-            save_all=True,
-            append_images=frames[1:],
-            duration=[*[each] * (len(frames) - 1), STILL * each],
-            loop=0,
-            comment=mark("figure").encode(),
-            optimize=True,
-        )
+def _save(frames: list[Image.Image], path: Path) -> None:
+    """Write all frames with one palette of few colours, all that the animation has: a third of the bytes."""
+    palette = frames[len(frames) // 3].quantize(COLOURS, Image.Quantize.MAXCOVERAGE)
+    first, *others = [frame.quantize(palette=palette, dither=0) for frame in frames]
+    each = 1000 // FRAMES_PER_SECOND  # milliseconds
+    first.save(
+        path,
+        format="GIF",  # whatever the file is called
+        save_all=True,
+        append_images=others,
+        duration=[*[each] * len(others), STILL * each],
+        loop=0,
+        comment=mark("figure", stage_digest("figures.animation")).encode(),
+        optimize=True,
+    )

@@ -12,6 +12,10 @@ import numpy as np
 from cbo_pipeline.claims import rule
 from cbo_pipeline.claims.rule import FAILS, HOLDS, IN_PART, NOT_TESTED, UNDECIDED, VERDICTS
 from cbo_pipeline.files import mark, whole_file
+from cbo_pipeline.results import json_files
+from cbo_pipeline.results.contract import CONTRACT
+from cbo_pipeline.results.stage_code import digest_of
+from cbo_pipeline.results.versions import versions
 
 Row = Mapping[str, Any]
 Table = tuple[str, Sequence[str], list[list[str]]]  # a heading, the columns, the lines
@@ -39,6 +43,18 @@ def write_json(content: Any, path: Path) -> None:
     _write(json.dumps(plain(content), indent=1, ensure_ascii=False, allow_nan=False), path)
 
 
+def write_verdicts(rows: Iterable[Row], path: Path) -> None:
+    """The rows as a list; every row has the digest of the code that judged it."""
+    code = digest_of("claims")
+    write_json([{**row, "code": code} for row in rows], path)
+
+
+def write_speed(speed: Mapping[str, Any], path: Path) -> None:
+    """What ``claims.speed`` found, in its order, and what every JSON file of results says about itself."""
+    own = zip(json_files.OWN_KEYS, ("speed", CONTRACT, digest_of("speed"), versions()), strict=True)
+    write_json({**speed, **dict(own)}, path)
+
+
 def write_markdown(rows: Iterable[Row], speed: Mapping[str, Any], path: Path, errors: Row | None = None) -> None:
     """The verdicts as a table, how each is judged, how often the rule errs (``errors``), and what methods cost."""
     rows = list(rows)
@@ -56,7 +72,7 @@ def write_markdown(rows: Iterable[Row], speed: Mapping[str, Any], path: Path, er
     lines += ["", "## The rule", "", rule.EXPLANATION]
     for heading, columns, table in (_how(rows), *error_tables(errors), *speed_tables(speed)):
         lines += ["", f"## {heading}", "", *markdown_table(columns, table)]
-    lines += ["", f"<!-- {mark('verdicts')} -->"]
+    lines += ["", f"<!-- {mark('verdicts', digest_of('verdicts'))} -->"]
     _write("\n".join(lines), path)
 
 
@@ -79,7 +95,7 @@ def write_html(rows: Iterable[Row], speed: Mapping[str, Any], path: Path, errors
     body.append(f"</table><h2>The rule</h2><p>{html.escape(rule.EXPLANATION)}</p>")
     for heading, columns, lines in (_how(rows), *error_tables(errors), *speed_tables(speed)):
         body.append(f"<h2>{html.escape(heading)}</h2>{_html(columns, lines)}")
-    ours = f"<meta name='generator' content='{mark('verdicts')}'>"
+    ours = f"<meta name='generator' content='{mark('verdicts', digest_of('verdicts'))}'>"
     head = f"<meta charset='utf-8'>{ours}<title>The claims of the paper</title><style>{STYLE}</style>"
     _write(f"<!doctype html><html lang='en'><head>{head}</head><body>{''.join(body)}</body></html>", path)
 

@@ -14,6 +14,7 @@ from cbo_pipeline.claims.files import read_verdicts
 from cbo_pipeline.files import mark, whole_file
 from cbo_pipeline.pages import drawn
 from cbo_pipeline.pages.claims import CLASSES, MARKS, number, tally
+from cbo_pipeline.results.stage_code import digest_of
 
 WIDTH = 220  # pixels of a thumbnail
 COLOURS = 64
@@ -52,7 +53,7 @@ def fragment(rows: list[dict], folder: Path) -> str:
     return (
         f"<div id='overview'><style>{STYLE}</style><p>{html.escape(tally(rows))}.</p>"
         f"<table><tr><th>#</th><th>claim</th><th>verdict</th><th>number</th></tr>{lines}</table>"
-        f"<ul>{items}</ul></div>\n<!-- {mark('overview')} -->\n"
+        f"<ul>{items}</ul></div>\n<!-- {mark('overview', digest_of('overview'))} -->\n"
     )
 
 

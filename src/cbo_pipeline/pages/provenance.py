@@ -16,8 +16,10 @@ from cbo_pipeline.config import memory
 from cbo_pipeline.errors import FileRefused
 from cbo_pipeline.files import whole_file
 from cbo_pipeline.results import job_times
+from cbo_pipeline.results.stage_code import digest_of
 
 NAME = "provenance.json"
+OWN_KEYS = ("kind", "code")  # what the file says about itself
 ROOT = Path(__file__).parents[3]  # of the checkout, where there is one
 
 
@@ -41,14 +43,17 @@ def read(folder: Path, summaries: Mapping[str, xr.Dataset]) -> Made:
     if not path.is_file():
         return gather(folder, summaries)
     try:
-        return Made(**json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError):
+        told = json.loads(path.read_text(encoding="utf-8"))
+        return Made(**{key: value for key, value in told.items() if key not in OWN_KEYS})
+    except (ValueError, TypeError, AttributeError):
         raise FileRefused(f"{path}: not a provenance of this pipeline; delete it and make it again") from None
 
 
 def write(made: Made, folder: Path) -> None:
+    """Store it, with its kind and the digest of the code that found it out."""
+    told = {**asdict(made), **dict(zip(OWN_KEYS, ("provenance", digest_of("provenance")), strict=True))}
     with whole_file(folder / NAME) as partial:
-        partial.write_text(json.dumps(asdict(made), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        partial.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def gather(folder: Path, summaries: Mapping[str, xr.Dataset]) -> Made:

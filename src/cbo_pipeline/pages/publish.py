@@ -16,13 +16,14 @@ from cbo_pipeline import figures
 from cbo_pipeline.claims.files import read_verdicts
 from cbo_pipeline.config import Run, load_config, resolve, runs
 from cbo_pipeline.errors import FileRefused
-from cbo_pipeline.files import whole_file
+from cbo_pipeline.files import mark, whole_file
 from cbo_pipeline.pages import claims as pages
 from cbo_pipeline.pages import crate, index, provenance
 from cbo_pipeline.pages.drawn import figures_in, number
 from cbo_pipeline.results import job_times as stages
 from cbo_pipeline.results import netcdf, verify
 from cbo_pipeline.results import summaries as summary_files
+from cbo_pipeline.results.stage_code import digest_of
 
 BEGIN, END = "<!-- made by `make publish`: begin -->", "<!-- made by `make publish`: end -->"
 MANIFEST = ".published"  # the list of the files that publish made
@@ -205,6 +206,7 @@ def _page(said, drawn, jobs, claims, made: provenance.Made, output: Path) -> str
         parts += [f"## {number(figure)}: {figure.title}", f"![{figure.title}](figures/{figure.label}.png)"]
     if missing:
         parts += [f"Not drawn: {', '.join(missing)}."]
+    parts += [f"<!-- {mark('publication', digest_of('publication'))} -->"]
     return "\n\n".join(parts) + "\n"
 
 

@@ -11,6 +11,7 @@ from cbo_pipeline import files
 from cbo_pipeline.claims.readings import COMBINED, ReadingPlan
 from cbo_pipeline.claims.rule import NOT_TESTED, VERDICTS
 from cbo_pipeline.pages.claims import MARKS, interval, markdown_table, number, plain
+from cbo_pipeline.results.stage_code import digest_of
 
 Found = Mapping[str, Any]
 GRADES = {"as_good": "as good as ours", "possible": "possible"}
@@ -25,7 +26,7 @@ def write_markdown(found: Found, path: Path) -> None:
         lines += ["", f"## {heading}", "", *markdown_table(columns, table)]
         if heading == CROSSED:
             lines += ["", found["crossed"]["method"] + "."]
-    lines += ["", f"<!-- {files.mark('readings')} -->"]
+    lines += ["", f"<!-- {files.mark('readings', digest_of('readings'))} -->"]
     with files.whole_file(path) as partial:
         partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -36,7 +36,7 @@ def redraw(published: Path, output: Path) -> Iterator[str]:
     if found.is_file():
         words = readings.read(found)["robustness"]
         rows = [{**row, "robustness": words[str(row["id"])]} for row in rows]
-    pages.write_json(rows, output / "claims.json")
+    pages.write_verdicts(rows, output / "claims.json")
     yield pages.tally(rows)
     own = [figures.overview_of(name) for name in evidence.summaries if not figures.has_own(name)]
     known = (*figures.FIGURES.values(), *own)
@@ -47,7 +47,7 @@ def redraw(published: Path, output: Path) -> Iterator[str]:
     with ProcessPoolExecutor() as pool:
         drawn = pool.map(_draw, jobs, [published] * len(jobs), [output] * len(jobs))
         measured = speed.speed(evidence)
-        pages.write_json(measured, output / "speed.json")
+        pages.write_speed(measured, output / "speed.json")
         pages.write_markdown(rows, measured, output / "claims.md", evidence.checks.get("rule_errors"))
         html.vega_bundle()  # kept for the page
         yield from drawn

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from cbo_pipeline.files import mark, whole_file
+from cbo_pipeline.results.stage_code import digest_of
 
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; color: #222; max-width: 60rem; margin: 1.5rem auto; padding: 0 1rem; }
@@ -19,7 +20,7 @@ def write_record(config: dict[str, Any], versions: dict[str, str], path: Path) -
 
     rows = "".join(f"<tr><td>{html.escape(name)}<td>{html.escape(found)}</tr>" for name, found in versions.items())
     text = html.escape(yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
-    ours = f"<meta name='generator' content='{mark('settings')}'>"
+    ours = f"<meta name='generator' content='{mark('settings', digest_of('settings'))}'>"
     head = f"<meta charset='utf-8'>{ours}<title>Settings</title><style>{STYLE}</style>"
     page = (
         f"<!doctype html><html lang='en'><head>{head}</head>"

@@ -67,8 +67,8 @@ def _of_json(content: bytes) -> Kind | None:
         return None
     if isinstance(value, list) and value and all(isinstance(row, dict) and set(row) >= VERDICT for row in value):
         return Kind("claims")
-    if isinstance(value, dict) and set(value) >= SPEED:
-        return Kind("speed")
     if isinstance(value, dict) and isinstance(value.get("kind"), str) and isinstance(value.get("contract"), int):
         return Kind(value["kind"], value["contract"])
+    if isinstance(value, dict) and set(value) >= SPEED:  # as it was before it said its kind
+        return Kind("speed")
     return None

@@ -1,8 +1,6 @@
 """Do files of results still fit the code, the settings and the libraries? A row of a table for every file."""
 
-import functools
 import json
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,11 +13,14 @@ import xarray as xr
 from cbo_pipeline.config import Curve, Run, RunName, resolve, runs
 from cbo_pipeline.errors import FileRefused, UserError
 from cbo_pipeline.results import checks, code, costs, json_files, ledger, netcdf, summaries
+from cbo_pipeline.results.told_code import FITS, Stages, same
 from cbo_pipeline.results.versions import differences, versions
 
-SUFFIXES = (".nc", ".json", ".pdf", ".png")
+FIGURES, PAGES = (".pdf", ".png", ".gif"), (".html", ".md")
+SUFFIXES = (".nc", ".json", *FIGURES, *PAGES)
+WITHOUT_VERSIONS = ("figure", "page", "claims", "provenance")  # those of what they are made from count
 COLUMNS = ("file", "kind", "code", "settings", "versions")
-FITS, NOT_IN_CONFIG = "fits", "not in this config"
+NOT_IN_CONFIG = "not in this config"
 NAMED = 8  # files that an error names
 Wanted = Mapping[RunName, str]  # the runs that are asked for, with the settings of their curves as text
 
@@ -41,7 +42,7 @@ class Row:
 
 
 def verify(folder: str | Path, config: Mapping[str, Any], readings: Mapping[str, Wanted] | None = None) -> list[Row]:
-    """A row for every run, summary, cost, check and figure below a folder.
+    """A row for every run, summary, cost, check, verdict, figure and page below a folder.
 
     ``readings`` are the runs that other readings of the paper have under ``readings/{name}``, by name.
     """
@@ -78,7 +79,7 @@ def _reading_of(path: Path, folder: Path) -> str:
 def refuse_mixture(folder: str | Path, rows: Sequence[Row]) -> None:
     """Refuse, by name, files that were made by other code, or other versions of the libraries, than the rest."""
     others = [row for row in rows if row.code != FITS]
-    with_versions = [row for row in rows if row.kind != "figure" and row.code == FITS]
+    with_versions = [row for row in rows if row.kind not in WITHOUT_VERSIONS and row.code == FITS]
     usual = Counter(row.versions for row in with_versions).most_common(1)
     others += [row for row in with_versions if row.versions != usual[0][0]]
     if others:
@@ -110,6 +111,7 @@ class _Known:
 
     def __init__(self, wanted: Wanted, entries: ledger.Ledger, prefix: str = ""):
         self.names, self.ledger, self.prefix = set(wanted), entries, prefix
+        self.stages = Stages()
         self.curves = {name.curve: text for name, text in wanted.items()}
 
     def settings(self, run: Run) -> str:
@@ -132,11 +134,6 @@ class _Known:
         same = ledger.effective_digest(curve, digest, self.ledger) == ledger.effective_digest(curve, now, self.ledger)
         return FITS if same else f"{digest} -> {now}"
 
-    @functools.cached_property
-    def figures(self) -> set[str]:
-        """The digests of the code of all figures."""
-        return {code.stage_digest(f"figures.{path.stem}") for path in (code.ROOT / "figures").glob("[a-z]*.py")}
-
     def versions(self, stored: Mapping[str, str], curve: Curve | None = None) -> str:
         if curve is not None and ledger.same_versions(f"{self.prefix}{curve}", stored, versions(), self.ledger):
             return FITS
@@ -145,8 +142,10 @@ class _Known:
 
 def _row(path: Path, known: _Known) -> Row | None:
     try:
-        if path.suffix in (".pdf", ".png"):
-            return _figure(path, known)
+        if path.suffix in FIGURES:
+            return _told(path, "figure", known.stages.of_figure(path))
+        if path.suffix in PAGES:
+            return _told(path, "page", known.stages.of_page(path))
         return _netcdf(path, known) if path.suffix == ".nc" else _json(path, known)
     except UserError as error:
         return Row(str(path), "refused", code=str(error).removeprefix(f"{path}: "))
@@ -196,22 +195,28 @@ def _json(path: Path, known: _Known) -> Row | None:
     except (OSError, ValueError, RecursionError):
         return Row(str(path), "refused", code="not valid JSON")
     if not isinstance(content, dict) or content.get("kind") not in ("cost", "check"):
-        return None
+        return _verdicts(path, content, known)
     content = json_files.read(path, {"cost": costs.KEYS, "check": checks.KEYS})
     stored = known.versions(content["versions"])
     if content["kind"] == "check":
-        same = content["code"] == code.check_digest(content["check"])
-        return Row(str(path), "check", FITS if same else "other code", FITS, stored)
-    same = content["code"] == code.cost_digest(content["method"], content["problem"])
+        return Row(str(path), "check", same(content["code"], code.check_digest(content["check"])), FITS, stored)
+    words = same(content["code"], code.cost_digest(content["method"], content["problem"]))
     name = RunName(*(content[key] for key in ("experiment", "variant", "M", "N")), 0)
     run = Run(name, content["problem"], content["method"], content["settings"])
     settings = known.settings_of_curve(name.curve, summaries.curve_settings(run))
-    return Row(str(path), "cost", FITS if same else "other code", settings, stored)
+    return Row(str(path), "cost", words, settings, stored)
 
 
-def _figure(path: Path, known: _Known) -> Row | None:
-    """Of a figure the digest of the code that drew it is known; other pictures have none and are passed over."""
-    told = re.search(rb"code ([0-9a-f]{20})\b", path.read_bytes())
-    if told is None:
-        return None
-    return Row(str(path), "figure", FITS if told[1].decode() in known.figures else "other code")
+def _verdicts(path: Path, content: Any, known: _Known) -> Row | None:
+    """Claims, speed, readings, provenance; none for a file that is not ours."""
+    words = known.stages.of_json(content)
+    kind = content.get("kind", "speed") if isinstance(content, dict) else "claims"
+    if words is None or kind in WITHOUT_VERSIONS:
+        return _told(path, kind, words)
+    stored = content.get("versions")
+    return _told(path, kind, words, known.versions(stored if isinstance(stored, dict) else {}))
+
+
+def _told(path: Path, kind: str, words: str | None, stored: str = FITS) -> Row | None:
+    """A row for a file that tells of its code and not of its settings; none for a file that is not ours."""
+    return None if words is None else Row(str(path), kind, words, FITS, stored)

@@ -1,8 +1,9 @@
 """What the driver makes sure of on any cluster: paths that reach the jobs unharmed, an end that leaves no job behind.
 
-Snakemake puts the path of Python into the command of a job without quotes
-(https://github.com/snakemake/snakemake/issues/2981), and its plugins put other paths between double quotes, in which
-a shell still reads ``$``, backticks and quotes.
+Snakemake puts the path of Python into the command of a job without quotes (as of 9.27,
+https://github.com/snakemake/snakemake/issues/2981), and its plugins put other paths between double quotes, in which
+a shell still reads ``$``, backticks and quotes (as of Slurm 2.8 and cluster-generic 1.0.9; no issue is known).
+``tests/workflow/test_upstream.py`` tells when that has changed.
 """
 
 import re
@@ -41,8 +42,9 @@ def refuse_path(what: str, path: str, scheduler: str = "Slurm") -> None:
 def end_on_sigterm() -> None:
     """Let SIGTERM do what Ctrl-C does: the jobs are cancelled (they leave checkpoints), and Snakemake ends.
 
-    By itself Snakemake would wait for all running jobs, hours perhaps. It also waits for the next look at the state
-    of jobs, up to three minutes; after some seconds that is cut short.
+    By itself Snakemake waits for all running jobs, hours perhaps (as of 9.27, as it means to: no issue is known, and
+    no option; ``tests/workflow/test_upstream.py`` tells when that has changed). It also waits for the next look at
+    the state of jobs, up to three minutes; after some seconds that is cut short.
     """
 
     def give_up_waiting(number, frame):

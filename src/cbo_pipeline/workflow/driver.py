@@ -91,7 +91,7 @@ class Asked:
 
     @classmethod
     def of(cls, arguments: Sequence[str]) -> "Asked":
-        """By Snakemake's own parser: the rules are read before Snakemake tells what it was asked for."""
+        """By Snakemake's own parser (as of 9.27): the rules are read before it tells what it was asked for."""
         from snakemake.cli import get_argument_parser
 
         with contextlib.redirect_stderr(io.StringIO()):

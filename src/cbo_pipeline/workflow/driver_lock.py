@@ -1,8 +1,9 @@
 """One Snakemake at a time makes the same files of a folder, and one that was killed does not keep the next from it.
 
-Snakemake looks for a lock first and writes its own after it has planned, seconds or minutes later: two that start
-together would both find none. So drivers pass a gate, one by one: each holds it (``enter``) until its lock is written
-(``leave``), or until it ends, in whatever way.
+Snakemake plans, which takes seconds or minutes, looks for a lock, and then writes its own: of two that start together
+both may find none, and one that planned while the other worked makes again what is there (as of 9.27; no issue is
+known; ``tests/workflow/test_upstream.py`` tells when a lock is taken in one step). So drivers pass a gate, one by
+one: each holds it (``enter``) until its lock is written (``leave``), or until it ends, in whatever way.
 
 A Snakemake that was killed leaves its lock behind, and jobs on a cluster. It does not note whose lock it is (as of
 9.27), and leaves ``--unlock`` to the user (https://github.com/snakemake/snakemake/issues/2919).

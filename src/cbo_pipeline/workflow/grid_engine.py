@@ -1,8 +1,9 @@
 """What the driver makes sure of before the first job goes to Grid Engine through the cluster-generic executor.
 
-That executor hands the path of the job's script to a shell between double quotes, in which ``$`` and backticks are
-still read, and the path of the status script without any quotes. And Grid Engine puts a job into an error state
-whose folder for messages does not exist.
+That executor (as of 1.0.9; no issue is known) hands the path of the job's script to a shell between double quotes, in
+which ``$`` and backticks are still read, and the path of the status script without any quotes;
+``tests/workflow/test_upstream.py`` tells when that has changed. And Grid Engine puts a job into an error state whose
+folder for messages does not exist.
 """
 
 import shlex

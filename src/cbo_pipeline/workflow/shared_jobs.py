@@ -153,7 +153,11 @@ def remembered(run: Run) -> str:
 
 
 class RememberedAs(str):
-    """A parameter of a rule that Snakemake remembers, and compares, as another text: it takes the ``repr``."""
+    """A parameter of a rule that Snakemake remembers, and compares, as another text: it takes the ``repr``.
+
+    So it is as of 9.27; no option says what is compared. If another version takes something else, runs that shared a
+    job would be trained again: ``tests/workflow/test_shared_jobs.py`` fails then.
+    """
 
     def __new__(cls, text: str, memory: str):
         self = super().__new__(cls, text)

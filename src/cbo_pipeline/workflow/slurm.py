@@ -1,7 +1,9 @@
 """What the driver makes sure of before the first job goes to Slurm: jobs that hang otherwise.
 
 Snakemake's Slurm plugin (as of 2.8) asks ``sacct`` for the state of jobs wherever that program is installed, even
-where it answers nothing because jobs are not accounted for: it would wait forever.
+where it answers nothing because jobs are not accounted for: it would wait forever
+(https://github.com/snakemake/snakemake-executor-plugin-slurm/issues/38, closed since ``squeue`` can be chosen by
+hand). ``tests/workflow/test_upstream.py`` tells when it looks for itself.
 """
 
 import contextlib
@@ -58,8 +60,12 @@ def sacct_is_silent(command: str = "sacct") -> str:
 
 
 def remember_jobs(workflow) -> None:
-    """Note the name that the plugin gives to all jobs of this driver, for the next one, should this one be killed."""
-    name = getattr(getattr(workflow.scheduler, "_executor", None), "run_uuid", None)
+    """Note the name that the plugin gives to all jobs of this driver, for the next one, should this one be killed.
+
+    The plugin (as of 2.8) keeps it as ``run_uuid`` and tells it in the log alone; without it no job is cancelled.
+    """
+    job = next((job for job in workflow.dag.needrun_jobs() if not job.is_local), None)
+    name = getattr(workflow.scheduler.get_executor(job), "run_uuid", None) if job is not None else None
     if name:
         driver_lock.remember(name)
 

@@ -70,9 +70,9 @@ def _claims(options) -> int:
         found = readings.read(options.readings)["robustness"]
         rows = [{**row, "robustness": found[str(row["id"])]} for row in rows]
     if options.json:
-        pages.write_json(rows, options.json)
+        pages.write_verdicts(rows, options.json)
     if options.speed:
-        pages.write_json(measured, options.speed)
+        pages.write_speed(measured, options.speed)
     if options.markdown:
         pages.write_markdown(rows, measured, options.markdown, errors)
     if options.html:

@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 
 from cbo_pipeline.files import mark, whole_file
+from cbo_pipeline.results.stage_code import digest_of
 
 TITLE = "[Re] Mean-field training of two-layer networks by consensus"
 
@@ -32,7 +33,7 @@ def write(results: Path, output: Path, markdown: Path | None = None) -> None:
 
 def _write(path: Path, text: str) -> None:
     with whole_file(path) as partial:
-        partial.write_text(f"{text}<!-- {mark('article')} -->\n", encoding="utf-8")
+        partial.write_text(f"{text}<!-- {mark('article', digest_of('article'))} -->\n", encoding="utf-8")
 
 
 def _asset(name: str) -> str:

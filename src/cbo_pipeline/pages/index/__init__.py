@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.files import mark, whole_file
+from cbo_pipeline.results.stage_code import digest_of
 
 NAME = "index.html"
 LARGEST = 6_000_000  # bytes: a page that opens at once, also from a mail
@@ -25,10 +26,10 @@ def write(results: Path, output: Path, readings: Path | None = None, wanted: int
     """
     from cbo_pipeline.pages.index import content, html
 
-    found = content.read(results, readings)
+    found, ours = content.read(results, readings), mark("page", digest_of("page"))
     for detail in DETAILS:
         page = html.document(dataclasses.replace(found, detail=detail), Path(output))
-        text = f"{page.rstrip()}\n<!-- {mark('page')} -->\n".encode()
+        text = f"{page.rstrip()}\n<!-- {ours} -->\n".encode()
         if len(text) <= wanted:
             break
     if len(text) > LARGEST:
