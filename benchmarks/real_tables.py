@@ -1,6 +1,6 @@
 """What each method reaches on the tables that ship with scikit-learn: the table of docs/own_research.md.
 
-python benchmarks/real_tables.py            (all defaults, three seeds; about half an hour)
+python benchmarks/real_tables.py            (all defaults, three seeds; some minutes)
 python benchmarks/real_tables.py hybrid     (one row again)
 """
 
