@@ -3,12 +3,14 @@
 import sys
 from importlib import metadata
 
+import numpy as np
 import pytest
 
 from cbo_pipeline import methods, plugins, problems
-from cbo_pipeline.config import RunName, check_config, load_config, resolve
+from cbo_pipeline.config import Run, RunName, check_config, load_config, resolve
 from cbo_pipeline.errors import ConfigError
-from cbo_pipeline.training.loop import train
+from cbo_pipeline.training.loop import Training, train
+from table_files import small, write_csv
 
 METHOD = """
 from dataclasses import dataclass, field
@@ -81,6 +83,53 @@ def test_folders_of_the_environment(folder, monkeypatch):
     assert methods.find("slow").__name__ == "Slow"
     monkeypatch.setenv("CBO_PLUGINS", str(folder / "methods"))
     assert refused(methods.names) == ("unreadable", "CBO_PLUGINS")
+
+
+def test_a_run_of_ones_own_method_can_be_read_where_its_folder_is_named(folder, monkeypatch):
+    (folder / "methods" / "slow.py").write_text(METHOD)
+    monkeypatch.setenv("CBO_PLUGINS", str(folder))
+    text = resolve(own_config(folder, "slow: {from: cbo, N: 6}"), RunName("sine", "slow", 5, 6, 0)).json
+    assert Run.from_json(text).method == "slow"
+    monkeypatch.delenv("CBO_PLUGINS")
+    monkeypatch.setattr(plugins, "_added", [])
+    monkeypatch.setattr(methods, "__path__", [path for path in methods.__path__ if str(folder) not in path])
+    with pytest.raises(ConfigError, match="CBO_PLUGINS") as error:
+        Run.from_json(text)
+    assert error.value.code == "unknown-name"
+
+
+PENALISED = """
+from dataclasses import dataclass
+
+import numpy as np
+
+from cbo_pipeline.problems.table import Table
+
+@dataclass
+class Penalised(Table):
+    def risks(self, networks, batch, alpha=None):
+        return super().risks(networks, batch, alpha) + np.square(networks["c"]).mean(axis=(1, 2))
+"""
+
+
+def test_a_problem_that_starts_from_the_table_has_its_defaults_and_its_checks(folder):
+    (folder / "problems" / "penalised.py").write_text(PENALISED)
+    write_csv(folder.parent / "table.csv", small())
+    config = folder.parent / "own.yaml"
+    config.write_text(
+        "plugins: mine\nonly_experiments: [own]\nexperiments:\n  own: {problem: penalised, data: table.csv,"
+        " targets: y, epochs: 2, methods: {cbo: {}}}\n"
+    )
+    content = load_config(config)
+    check_config(content)
+    run = resolve(content, RunName("own", "cbo", 50, 200, 0))
+    assert (run.settings["rows"], run.settings["sigma_squared"]) == (60, 1.6)
+    training = Training.start(run)
+    problem, networks, rows = training.problem, training.state["particles"], np.arange(16)
+    more = np.square(networks["c"]).mean(axis=(1, 2))
+    plain = super(type(problem), problem).risks(networks, problem.batch(rows))
+    np.testing.assert_allclose(problem.risks(networks, problem.batch(rows)), plain + more)
+    assert np.isfinite(training.finish().records["risk_test"]).all()
 
 
 BROKEN = {

@@ -129,6 +129,17 @@ def test_the_test_part_is_held_out_by_seed_and_never_seen(numbers):
         np.testing.assert_allclose(training.history.records[record][-1], risk, rtol=1e-12)
 
 
+@pytest.mark.parametrize("value", [0.0, 0.1, 0.3, 1e8 + 0.1])
+def test_a_column_that_varies_only_in_the_test_part_keeps_its_unit(value):
+    held_out = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(0,))).permutation(60)[-1]
+    columns = {**small(), "a": np.full(60, value)}
+    columns["a"][held_out] += 1.0
+    training = trained(run_of(_table_arrays.remember(columns), "y"))
+    assert training.problem.parts.inputs.scale[0] == 1.0
+    assert np.isfinite(training.history.records["risk_test"]).all()
+    assert training.history.records["risk_test"].max() < 100
+
+
 def test_every_row_comes_in_an_epoch(numbers):
     """48 rows in batches of 20: twelve of them come twice."""
     training = Training.start(run_of(numbers, batch_size=20))

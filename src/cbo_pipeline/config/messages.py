@@ -12,12 +12,12 @@ def refuse(key: str, words: str, code: str) -> ConfigError:
     return ConfigError(f"{key}: {words}", code=code, key=key)
 
 
-def require_known(name: Any, known: Iterable[str], key: str, kind: str) -> None:
-    """Refuse a name that is not among those known, with the nearest of them."""
+def require_known(name: Any, known: Iterable[str], key: str, kind: str, aside: str = "") -> None:
+    """Refuse a name that is not among those known, with the nearest of them; ``aside`` stands in brackets."""
     known = tuple(known)
     if name not in known:
         hint = closest(name, known) or (f"; known: {', '.join(known)}" if known else "")
-        raise refuse(key, f"unknown {kind} {short(name)}{hint}", "unknown-name")
+        raise refuse(key, f"unknown {kind} {short(name)}{aside and f' ({aside})'}{hint}", "unknown-name")
 
 
 def closest(word: str, known: Iterable[str]) -> str:

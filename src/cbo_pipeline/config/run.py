@@ -38,8 +38,9 @@ class Run:
             raise messages.refuse("settings", words, "not-a-run") from None
         schema.check_name(name.experiment, "settings.name.experiment")
         schema.check_name(name.variant, "settings.name.variant")
-        messages.require_known(problem, problems.names(), f"{name.place}.problem", "problem")
-        messages.require_known(method, methods.names(), f"{name.place}.method", "method")
+        own = "if it is your own, name its folder in CBO_PLUGINS"
+        messages.require_known(problem, problems.names(), f"{name.place}.problem", "problem", own)
+        messages.require_known(method, methods.names(), f"{name.place}.method", "method", own)
         for key in settings:
             if key not in keys.run_keys(problem, method):
                 words = f"{method} on {problem} takes no such key"

@@ -21,12 +21,13 @@ class Scales(NamedTuple):
 def learnt(x: np.ndarray) -> Scales:
     """The scales of the columns of x (S, d); a column that is constant on these rows keeps its unit.
 
+    Its deviation need not be zero: the mean is rounded.
+
     >>> scales = learnt(np.array([[1.0, 5.0], [3.0, 5.0]]))
     >>> scales.mean.tolist(), scales.scale.tolist()
     ([2.0, 5.0], [1.0, 1.0])
     """
-    scale = x.std(axis=0)
-    return Scales(x.mean(axis=0), np.where(scale > 0, scale, 1.0))
+    return Scales(x.mean(axis=0), np.where(np.ptp(x, axis=0) > 0, x.std(axis=0), 1.0))
 
 
 def none(columns: int) -> Scales:
