@@ -15,7 +15,7 @@ rule draw_animation:
         mem_mb=2000,
         runtime=10,
     params:
-        code=code.stage_digest("figures.animation"),
+        code=when_needed(code.stage_digest, "figures.animation"),
     message:
         "draw the animation"
     shell:
@@ -47,7 +47,7 @@ rule write_page:
         mem_mb=2000,
         runtime=10,
     params:
-        code=stage_code.digest_of("page"),
+        code=when_needed(stage_code.digest_of, "page"),
         readings=FOUND["option"],
         readings_digest=FOUND["digest"],
     message:

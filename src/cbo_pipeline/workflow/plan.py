@@ -57,6 +57,15 @@ def one_of(names: Iterable[str]) -> str:
     return "|".join(names) or "(?!)"
 
 
+def when_needed(function: Callable[..., str], *arguments: str) -> Callable[[Any], str]:
+    """A parameter of a rule that is worked out for the rule's own jobs, and not at every start of Snakemake.
+
+    >>> when_needed(str.upper, "x")({"seed": "0"})
+    'X'
+    """
+    return lambda wildcards: function(*arguments)
+
+
 class Plan:
     """Everything that a checked config asks for. ``adopted`` is the ledger of the folder of results."""
 
