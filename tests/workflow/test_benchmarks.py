@@ -80,14 +80,15 @@ def test_ten_times_as_much():
     assert square["seconds"] == 100 * curve["seconds"]
 
 
-def test_the_page_has_a_place_for_every_table():
+def test_the_pages_have_a_place_for_every_table():
+    import run
     import tables
 
-    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
-    names = [name for _, name, _ in tables.MARK.findall(page)]
+    text = "".join(page.read_text(encoding="utf-8") for page in run.PAGES)
+    names = [name for _, name, _ in tables.MARK.findall(text)]
     assert names == list(dict.fromkeys(names))
-    assert set(names) == {*tables.TABLES, "picture"}
-    assert len(re.findall("made by `make bench`: ", page)) == len(names)  # every mark has its end
+    assert set(names) == {*tables.TABLES, "peers", "picture"}
+    assert len(re.findall("made by `make bench`: ", text)) == len(names)  # every mark has its end
 
 
 def test_tables_are_made_anew_and_the_rest_is_kept(monkeypatch, capsys):
