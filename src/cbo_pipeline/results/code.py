@@ -32,6 +32,10 @@ SPEAKING = ("warn", "print", "warning", "info", "debug")  # functions whose argu
 # Checks that train: what they run that no import shows.
 CHECKED = {"barycentres": ("methods.ot_cbo", "problems.square")}
 LENGTH = 20  # hexadecimal digits of a digest
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+NOT_SHOWN = ("ctx", "kind", "type_comment")
+EMPTY_TEXT = "Constant(value=str:'')"
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")  # fields that hold statements
 
 
 def run_digest(method: str, problem: str) -> str:
@@ -129,13 +133,21 @@ def _imports(path: Path) -> list[str | Path]:
 @functools.cache
 def _imports_of(path: Path, state: tuple[int, int]) -> list[str | Path]:
     names: list[str | Path] = []
-    for node in ast.walk(_tree(path, state)):
+    for node in _statements(_tree(path, state)):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 names += _resolved(alias.name, (), 0, path)
         elif isinstance(node, ast.ImportFrom):
             names += _resolved(node.module or "", [alias.name for alias in node.names], node.level, path)
     return names
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All statements below a node; what stands inside an expression is none."""
+    for field in BLOCKS:
+        for inner in getattr(node, field, ()):
+            yield inner
+            yield from _statements(inner)
 
 
 def _resolved(module: str, names: Iterable[str], level: int, path: Path) -> Iterator[str | Path]:
@@ -186,7 +198,7 @@ def _canonical(path: Path) -> str:
 @functools.cache
 def _canonical_of(path: Path, state: tuple[int, int]) -> str:
     """The digest of what a file says to the interpreter."""
-    return hashlib.sha256(canonical(path.read_text(encoding="utf-8")).encode()).hexdigest()
+    return hashlib.sha256(_text(_tree(path, state)).encode()).hexdigest()
 
 
 def canonical(source: str) -> str:
@@ -197,57 +209,50 @@ def canonical(source: str) -> str:
     >>> canonical("x = 1") == canonical("x = 2")
     False
     """
-    return _text(_Silencer().visit(ast.parse(source)))
+    return _text(ast.parse(source))
 
 
-class _Silencer(ast.NodeTransformer):
-    """Takes out of a tree what says something to people and nothing to the interpreter."""
+def _text(node, wordless: bool = False) -> str:
+    """A tree as text that does not depend on the version of Python: empty fields and places are left out.
 
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        body = getattr(node, "body", None)
-        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        if documented and body and isinstance(body[0], ast.Expr) and _is_text(body[0].value):
-            node.body = body[1:] or [ast.Pass()]
-        if isinstance(node, ast.ClassDef):
-            node.body = [part for part in node.body if getattr(part, "name", None) not in ASKED_BEFORE] or [
-                ast.Pass()
-            ]
-        return super().generic_visit(node)
+    ``wordless``: every text is shown as empty.
+    """
+    if isinstance(node, list):
+        return f"[{','.join([_text(part, wordless) for part in node])}]"
+    if not isinstance(node, ast.AST):
+        return f"{type(node).__name__}:{node!a}"
+    kind, kept = type(node), {}
+    if wordless and (kind is ast.JoinedStr or _is_text(node)):
+        return EMPTY_TEXT
+    if not wordless:
+        wordless = kind is ast.Raise or (kind is ast.Call and _called(node) in SPEAKING)
+        if kind in DOCUMENTED:
+            kept["body"] = _without_words(node)
+        elif kind is ast.Call and _called(node) == "field":
+            # The schema of a setting describes it; its value is among the settings.
+            kept["keywords"] = [keyword for keyword in node.keywords if keyword.arg != "metadata"]
+    shown = []
+    for name in node._fields:
+        value = kept.get(name) if name in kept else getattr(node, name, None)
+        if value is not None and value != [] and name not in NOT_SHOWN:
+            shown.append(f"{name}={_text(value, wordless)}")
+    return f"{kind.__name__}({','.join(shown)})"
 
-    def visit_Raise(self, node: ast.Raise) -> ast.AST:
-        return _Wordless().visit(node)
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
-        if called in SPEAKING:
-            return _Wordless().visit(node)
-        if called == "field":  # the schema of a setting describes it; its value is among the settings
-            node.keywords = [keyword for keyword in node.keywords if keyword.arg != "metadata"]
-        return self.generic_visit(node)
+def _without_words(node) -> list[ast.stmt]:
+    """The body of a module, a class or a function without its docstring and what only makes messages."""
+    body = node.body
+    if body and isinstance(body[0], ast.Expr) and _is_text(body[0].value):
+        body = body[1:] or [ast.Pass()]
+    if isinstance(node, ast.ClassDef):
+        body = [part for part in body if getattr(part, "name", None) not in ASKED_BEFORE] or [ast.Pass()]
+    return body
 
 
-class _Wordless(ast.NodeTransformer):
-    """Empties every text below a node."""
-
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
-        return ast.Constant("")
-
-    def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        return ast.Constant("") if isinstance(node.value, str) else node
+def _called(node: ast.Call) -> str | None:
+    """The name of the function or method that is called."""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
 
 
 def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
-
-
-def _text(node) -> str:
-    """A tree as text that does not depend on the version of Python: empty fields and places are left out."""
-    if isinstance(node, ast.AST):
-        fields = [
-            (name, value) for name, value in ast.iter_fields(node) if name not in ("ctx", "kind", "type_comment")
-        ]
-        shown = (f"{name}={_text(value)}" for name, value in fields if value is not None and value != [])
-        return f"{type(node).__name__}({','.join(shown)})"
-    if isinstance(node, list):
-        return f"[{','.join(map(_text, node))}]"
-    return f"{type(node).__name__}:{node!a}"
