@@ -58,11 +58,12 @@ def parts_of(training: Training, rounds: int = 5, seconds: float = 0.2) -> tuple
         "minibatch": lambda: problem.batch(indices),
         "few": lambda: problem.risks(state["particles"], few),
         "risks": lambda: problem.risks(state["particles"], batch),
-        "consensus": lambda: method.consensus(state["particles"], view.risks, clock),
         "look": lambda: method.look(state, problem, batch, clock),
         "noise": noise_alone(training),
         "move": lambda: still.move(state, view, clock, training.streams.noise(0)),
     }
+    if hasattr(method, "consensus"):  # that of optimal transport is a barycentre, which has parts of its own
+        forms["consensus"] = lambda: method.consensus(state["particles"], view.risks, clock)
     times = take_turns(forms, rounds, seconds)
     numbers = sum(np.prod(x.shape) for x in state["particles"].values())
     return times, {"numbers": int(numbers), "neurons": training.run.name.N * training.run.name.M}

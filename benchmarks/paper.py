@@ -35,6 +35,7 @@ FACTORS = (10, 100)
 # The series of growth.py that say how a problem's iteration grows: (problem, what grows) -> series.
 SERIES = {
     ("sine", "N"): "sine CBO, N", ("sine", "M"): "sine CBO, M",
+    ("one_neuron", "N"): "sine CBO, N", ("one_neuron", "M"): "sine CBO, M",
     ("multi_task", "N"): "sine CBO, N", ("multi_task", "M"): "sine CBO, M",
     ("square", "N"): "OT-CBO, N", ("square", "M"): "OT-CBO, M",
     ("mnist", "N"): "MNIST CBO, N", ("mnist", "M"): "MNIST CBO, M",

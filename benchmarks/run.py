@@ -59,7 +59,7 @@ def plot(rows: list[dict], path: Path) -> None:
         colours = {"CBXpy": style.BLUE, "torch": style.RED, "PyTorch": style.RED}
         figure, axes = plt.subplots(figsize=(2 * style.COLUMN, 0.26 * len(shown) + 0.6))
         for place, row in enumerate(shown):
-            colour = next((colour for name, colour in colours.items() if name in row["against"]), style.BLACK)
+            colour = next((colour for name, colour in colours.items() if name in row["against"]), style.GREEN)
             axes.barh(place, row["ratio"] - 1, left=1, color=colour, height=0.65)
             beside = (max(row["ratio"], 1), place)
             axes.annotate(f"{row['ratio']:.3g}", beside, (3, 0), textcoords="offset points", va="center", fontsize=6)
