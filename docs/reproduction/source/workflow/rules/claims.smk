@@ -13,7 +13,7 @@ rule check_barycentres:
         mem_mb=1000,
         runtime=10,
     params:
-        code=code.check_digest("barycentres"),
+        code=when_needed(code.check_digest, "barycentres"),
     message:
         "check barycentres"
     shell:
@@ -35,7 +35,7 @@ rule check_rule:
         mem_mb=1000,
         runtime=30,
     params:
-        code=code.check_digest("rule_errors"),
+        code=when_needed(code.check_digest, "rule_errors"),
     message:
         "check the rule of evidence"
     shell:
@@ -63,7 +63,7 @@ rule record_settings:
         runtime=10,
     params:
         settings=json.dumps(PLAN.config),
-        code=code.stage_digest("pages.settings"),
+        code=when_needed(stage_code.digest_of, "settings"),
     message:
         "record the settings"
     shell:
@@ -97,7 +97,7 @@ rule judge_claims:
         mem_mb=2000,
         runtime=10,
     params:
-        code=code.stage_digest("claims", "pages.claims", "claims.files", "claims.speed"),
+        code=when_needed(stage_code.digest_of, "verdicts"),
         readings=FOUND["option"],
         readings_digest=FOUND["digest"],
     message:

@@ -12,8 +12,9 @@ sys.path.insert(0, f"{workflow.basedir}/src")
 
 from cbo_pipeline import figures
 from cbo_pipeline.errors import UserError
-from cbo_pipeline.results import code
+from cbo_pipeline.results import code, stage_code
 from cbo_pipeline.workflow import driver, plan, readings, shared_jobs
+from cbo_pipeline.workflow.plan import when_needed
 
 ENV = f"{workflow.basedir}/envs/cbo.yaml"
 

@@ -1,8 +1,8 @@
 rule fetch_mnist:
     """Get the files of MNIST, or check those that are there, and write what training reads."""
 
-    # Its output is the list of what it checked. The files themselves may be somebody's: Snakemake deletes outputs
-    # before it makes them anew. And when they move to another folder the list stays, so nothing is trained again.
+    # Its output is the list of what it checked. The files may be somebody else's: Snakemake deletes outputs before
+    # it makes them again. And when they move to another folder the list stays, so nothing is trained again.
     output:
         plan.MNIST_FILE,
     log:

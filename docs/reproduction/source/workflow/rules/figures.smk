@@ -29,7 +29,7 @@ for label, figure in PLAN.figures.items():
             runtime=10,
         params:
             label=label,
-            code=code.stage_digest(f"figures.{figure.module}"),
+            code=when_needed(code.stage_digest, f"figures.{figure.module}"),
         message:
             "draw {params.label}"
         shell:

@@ -1,5 +1,5 @@
 rule draw_animation:
-    """Draw the film of the ensemble that gathers around the sine."""
+    """Draw the animation of the ensemble that gathers around the sine."""
     input:
         plan.summary_file("gathering"),
     output:
@@ -15,9 +15,9 @@ rule draw_animation:
         mem_mb=2000,
         runtime=10,
     params:
-        code=code.stage_digest("figures.animation"),
+        code=when_needed(code.stage_digest, "figures.animation"),
     message:
-        "draw the film"
+        "draw the animation"
     shell:
         "python -m cbo_pipeline animate {input:q} --output {output:q} 2> {log:q}"
 
@@ -47,7 +47,7 @@ rule write_page:
         mem_mb=2000,
         runtime=10,
     params:
-        code=code.stage_digest("pages.index", "pages.overview"),
+        code=when_needed(stage_code.digest_of, "page"),
         readings=FOUND["option"],
         readings_digest=FOUND["digest"],
     message:

@@ -66,7 +66,7 @@ rule judge_readings:
         runtime=30,
     params:
         overlays=[word for path in READINGS.overlays for word in ("--config", str(path))],
-        code=code.stage_digest("claims", "claims.reading_verdicts", "pages.readings"),
+        code=when_needed(stage_code.digest_of, "readings"),
     message:
         "judge the claims under other readings"
     shell:
@@ -102,7 +102,7 @@ for label, figure in figures.OF_READINGS.items():
             runtime=10,
         params:
             label=label,
-            code=code.stage_digest(f"figures.{figure.module}"),
+            code=when_needed(code.stage_digest, f"figures.{figure.module}"),
         message:
             "draw {params.label}"
         shell:

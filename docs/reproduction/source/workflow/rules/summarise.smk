@@ -43,7 +43,7 @@ rule join_curves:
         mem_mb=2000,
         runtime=10,
     params:
-        code=code.summary_digest(),
+        code=when_needed(code.summary_digest),
     message:
         "join the curves of {wildcards.experiment}"
     shell:

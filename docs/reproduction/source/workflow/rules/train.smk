@@ -30,7 +30,7 @@ rule train:
         " --output {output:q} 2> {log:q}"
 
 
-# One run of MNIST takes as long as fifty others: begun last, it would keep all waiting.
+# One run of MNIST takes as long as fifty others: started last, it would keep everything waiting.
 use rule train as train_mnist with:
     wildcard_constraints:
         experiment=plan.one_of(PLAN.with_mnist),
