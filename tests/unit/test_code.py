@@ -10,17 +10,9 @@ from cbo_pipeline import methods, problems
 from cbo_pipeline.results import code, contract
 
 
-@pytest.fixture(scope="module")
-def package(tmp_path_factory):
-    """A copy of the package that can be edited."""
-    folder = tmp_path_factory.mktemp("copy") / "package"
-    return shutil.copytree(code.ROOT, folder, ignore=shutil.ignore_patterns("__pycache__"))
-
-
 @pytest.fixture
-def edit(package, monkeypatch):
+def edit(package):
     """What replaces a text in a file of the copied package; the file is as before afterwards."""
-    monkeypatch.setattr(code, "ROOT", package)
     before = {}
 
     def change(path: str, old: str, new: str) -> None:

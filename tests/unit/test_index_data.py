@@ -42,6 +42,14 @@ def test_thinning_saves_points_and_keeps_short_curves_whole():
     assert len(thin.extremes(epochs[:50], noise[:50], 100)) == 50
 
 
+def test_a_logarithmic_axis_has_points_from_its_first_decade_on():
+    epochs = np.arange(10_001)
+    kept = thin.kept(epochs, np.linspace(1, 0, 10_001), 50, ratios=True)
+    assert set(thin.extremes(epochs, np.linspace(1, 0, 10_001), 50)) <= set(kept)
+    for decade in (1, 10, 100, 1000):
+        assert np.sum((epochs[kept] >= decade) & (epochs[kept] < 10 * decade)) >= 5, decade
+
+
 @given(st.floats(1e-15, 1e15), st.integers(2, 6))
 def test_rounded_numbers_are_short_and_close(value, digits):
     (short,) = thin.rounded([value], digits)

@@ -60,17 +60,9 @@ def folder(made, tmp_path):
     return shutil.copytree(made, tmp_path / "results")
 
 
-@pytest.fixture(scope="module")
-def package(tmp_path_factory):
-    """A copy of the package that can be edited."""
-    folder = tmp_path_factory.mktemp("copy") / "package"
-    return shutil.copytree(code.ROOT, folder, ignore=shutil.ignore_patterns("__pycache__"))
-
-
 @pytest.fixture
-def edit(package, monkeypatch):
+def edit(package):
     """What adds a line to a file of the copied package, whose digests count; the file is as before afterwards."""
-    monkeypatch.setattr(code, "ROOT", package)
     before = {}
 
     def add(path: str, line: str) -> None:

@@ -24,6 +24,21 @@ def extremes(epochs: np.ndarray, series: np.ndarray, columns: int) -> np.ndarray
     return np.unique(np.concatenate(kept))
 
 
+def in_ratios(count: int, most: int) -> np.ndarray:
+    """Positions among so many, first and last included, that are even in ratios: for a logarithmic axis.
+
+    >>> in_ratios(1000, 4).tolist()
+    [0, 9, 99, 999]
+    """
+    return np.geomspace(1, count, most).round().astype(int) - 1
+
+
+def kept(epochs: np.ndarray, series: np.ndarray, columns: int, ratios: bool) -> np.ndarray:
+    """The same, and if the epochs may be shown by their logarithms as many more that are even in ratios."""
+    even = extremes(epochs, series, columns)
+    return np.union1d(even, in_ratios(len(epochs), columns)) if ratios else even
+
+
 def columns_for(lines: int, points: int, least: int = 60, most: int = 800) -> int:
     """How many columns so many lines may have if they are to keep about so many points together."""
     return int(np.clip(points / (2 * max(lines, 1)), least, most))

@@ -167,7 +167,7 @@ def chart(
         "view": {"fill": "var(--well)", "cursor": "crosshair"},
     }
     spec = {"params": switches.params, "vconcat": [upper, overview], "spacing": 10}
-    made = vega.compiled(spec, _data(id, lines, known, centre, detail), alt)
+    made = vega.compiled(spec, _data(id, lines, known, centre, detail, long), alt)
     return Chart(
         id,
         made,
@@ -253,7 +253,7 @@ def statistics(values: np.ndarray, centre: str) -> np.ndarray:
 
 
 def _data(
-    id: str, lines: Sequence[Line], known: Sequence[Quantity], centre: str, detail: float
+    id: str, lines: Sequence[Line], known: Sequence[Quantity], centre: str, detail: float, long: bool
 ) -> dict[str, list[dict]]:
     """The rows of the chart: a curve is one row with arrays, which the chart unfolds."""
     bands, runs, hover = [], [], []
@@ -266,14 +266,14 @@ def _data(
                 continue
             epochs, values = line.data[quantity.name]
             over_seeds = statistics(values, centre)
-            kept = thin.extremes(epochs, over_seeds, round(detail * COLUMNS))
+            kept = thin.kept(epochs, over_seeds, round(detail * COLUMNS), long)
             row = {name: thin.rounded(part[kept]) for name, part in zip(("v", "lo", "hi"), over_seeds, strict=True)}
             bands.append({"q": q, "c": c, "e": epochs[kept].tolist(), **row})
             tables[c] = epochs, over_seeds
             seeds = line.seeds or range(len(values))
             epochs, singles = line.strokes[quantity.name]
             for seed, one in list(zip(seeds, singles, strict=True))[:SEEDS]:
-                kept = thin.extremes(epochs, one, columns)
+                kept = thin.kept(epochs, one, columns, long)
                 one_row = {"q": q, "c": c, "s": int(seed), "e": epochs[kept].tolist(), "v": thin.rounded(one[kept])}
                 runs.append(one_row)
         hover.append(_hover_rows(q, tables))
@@ -285,8 +285,7 @@ def _hover_rows(q: int, tables: Mapping[int, tuple[np.ndarray, np.ndarray]]) -> 
     every = np.unique(np.concatenate([epochs for epochs, _ in tables.values()]))
     # Even in epochs for a linear axis, and even in ratios for the start and a logarithmic one.
     even = np.linspace(0, len(every) - 1, min(len(every), HOVER)).round().astype(int)
-    ratios = np.geomspace(1, len(every), HOVER // 4).astype(int) - 1
-    chosen = every[np.union1d(even, ratios)]
+    chosen = every[np.union1d(even, thin.in_ratios(len(every), HOVER // 4))]
     row: dict[str, Any] = {"q": q, "e": chosen.tolist()}
     for c, (epochs, over_seeds) in tables.items():
         at = np.searchsorted(epochs, chosen).clip(max=len(epochs) - 1)
