@@ -1,12 +1,14 @@
 """What several tests share."""
 
 import os
+import shutil
 
 import hypothesis
 import pytest
 
 import tiny
 from cbo_pipeline import methods, problems
+from cbo_pipeline.results import code
 from cbo_pipeline.workflow import fetch_mnist
 
 # The same examples in every run, however busy the machine. HYPOTHESIS_PROFILE=explore looks for new ones.
@@ -43,3 +45,16 @@ def reference(tmp_path_factory):
     done = tiny.finish(tiny.snakemake_command(tiny.SUMMARY), folder)
     assert done.returncode == 0, done.stderr
     return folder
+
+
+@pytest.fixture(scope="module")
+def copy_of_package(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("copy") / "package"
+    return shutil.copytree(code.ROOT, folder, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+@pytest.fixture
+def package(copy_of_package, monkeypatch):
+    """A copy of the package that can be edited, whose digests count."""
+    monkeypatch.setattr(code, "ROOT", copy_of_package)
+    return copy_of_package

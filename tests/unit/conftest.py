@@ -1,12 +1,9 @@
 """What unit tests share: they read no files but their own, so their digits are drawn."""
 
-import shutil
-
 import numpy as np
 import pytest
 
 from cbo_pipeline.problems import _mnist_arrays
-from cbo_pipeline.results import code
 
 TRAINING, TEST = 2000, 500
 # The bars of a seven-segment display, as rows and columns of a 28 x 28 image, and the bars that each digit lights.
@@ -54,16 +51,3 @@ def mnist_folder(tmp_path_factory):
     (training_images, training_labels), (test_images, test_labels) = drawn(TRAINING, rng), drawn(TEST, rng)
     _mnist_arrays.write(_mnist_arrays.Arrays(test_images, test_labels, training_labels, training_images), folder)
     return folder
-
-
-@pytest.fixture(scope="module")
-def copy_of_package(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("copy") / "package"
-    return shutil.copytree(code.ROOT, folder, ignore=shutil.ignore_patterns("__pycache__"))
-
-
-@pytest.fixture
-def package(copy_of_package, monkeypatch):
-    """A copy of the package that can be edited, whose digests count."""
-    monkeypatch.setattr(code, "ROOT", copy_of_package)
-    return copy_of_package
