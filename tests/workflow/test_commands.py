@@ -199,6 +199,7 @@ def checkout(tmp_path_factory) -> Path:
 def run(checkout: Path, command: str) -> str:
     """What a shell prints that has entered the environment."""
     told = {"PYTHONPATH": str(checkout / "src"), "EDITOR": "true", "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"}
+    told["NUMBA_CACHE_DIR"] = str(checkout / ".numba")  # compiled code is kept by the path of its source
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM_", "CBO_", "PYTEST_"))}
     done = subprocess.run(
         ["bash", "-c", f". .venv/bin/activate\n{command}"],
