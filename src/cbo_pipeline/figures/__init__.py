@@ -246,6 +246,7 @@ def draw_data(figure: Figure, data: dict, costs: Sequence[dict], outputs: Sequen
     with style.applied():
         drawn = getattr(module, figure.function or figure.label)(data, *further)
         style.save(drawn, outputs, stage_digest(f"figures.{figure.module}"))
+        style.close(drawn)
 
 
 def draw_readings(label: str, readings: Path, outputs: Sequence[Path]) -> None:
@@ -262,3 +263,4 @@ def draw_readings(label: str, readings: Path, outputs: Sequence[Path]) -> None:
     with style.applied():
         drawn = getattr(module, label)(reading_files.read(readings))
         style.save(drawn, outputs, stage_digest(f"figures.{OF_READINGS[label].module}"))
+        style.close(drawn)

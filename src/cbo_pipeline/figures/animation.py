@@ -35,7 +35,8 @@ def gathering(data: dict[str, xr.Dataset], path: Path) -> None:
         figure, axes = plt.subplots(figsize=SIZE, dpi=DPI)
 
         def draw(epoch: int) -> None:
-            axes.clear()
+            for shown in [*axes.collections, *axes.lines]:  # the axes themselves stay
+                shown.remove()
             draw_ensemble(axes, run, epoch)
             axes.set(xlabel="$x$", ylabel="$y$")
 

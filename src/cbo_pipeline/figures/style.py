@@ -8,6 +8,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import xarray as xr
+from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -76,6 +77,11 @@ def save(figure: Figure, outputs: Sequence[Path], code: str = "") -> None:
         with whole_file(path) as partial:
             figure.savefig(partial, format=path.suffix[1:], metadata=metadata)
         figure.set_layout_engine("none")  # the layout is found once, for all formats
+
+
+def close(figure: Figure) -> None:
+    """Forget a figure: pyplot keeps all that it has made."""
+    plt.close(figure)
 
 
 def curve(data: xr.Dataset, variant: str, M: int | None = None, N: int | None = None) -> xr.Dataset:

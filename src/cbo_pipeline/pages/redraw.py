@@ -1,9 +1,11 @@
 """All figures, verdicts and the page from published summaries: nothing is trained."""
 
+import gc
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from cbo_pipeline import claims, figures
 from cbo_pipeline.claims import files, speed
@@ -11,8 +13,8 @@ from cbo_pipeline.claims.evidence import Evidence
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.pages import claims as pages
 from cbo_pipeline.pages import index, provenance
-from cbo_pipeline.pages.index import html
-from cbo_pipeline.results import readings, summaries
+from cbo_pipeline.pages.index import content, html
+from cbo_pipeline.results import readings, stage_code
 
 COPIED = ("readings.json", "readings.md", provenance.NAME, "settings.html")
 FILM, FILM_OF = "gathering.gif", "gathering"
@@ -31,27 +33,29 @@ def redraw(published: Path, output: Path) -> Iterator[str]:
     for name in COPIED:
         if (published / name).is_file():
             shutil.copy(published / name, output)
-    rows = claims.judge_all(evidence)
     found = output / "readings.json"
-    if found.is_file():
-        words = readings.read(found)["robustness"]
-        rows = [{**row, "robustness": words[str(row["id"])]} for row in rows]
-    pages.write_verdicts(rows, output / "claims.json")
-    yield pages.tally(rows)
     own = [figures.overview_of(name) for name in evidence.summaries if not figures.has_own(name)]
     known = (*figures.FIGURES.values(), *own)
     jobs = [figure.label for figure in known if _can_draw(figure, evidence)]
     jobs += list(figures.OF_READINGS) if found.is_file() else []
     # The film takes longest: it is begun first, and the others are drawn beside it.
     jobs = [*([FILM] if FILM_OF in evidence.summaries else []), *jobs]
-    with ProcessPoolExecutor() as pool:
-        drawn = pool.map(_draw, jobs, [published] * len(jobs), [output] * len(jobs))
+    with ProcessPoolExecutor(initializer=_share, initargs=(evidence, output)) as pool:
+        drawn = pool.map(_draw, jobs)
+        rows = claims.judge_all(evidence)
+        if found.is_file():
+            words = readings.read(found)["robustness"]
+            rows = [{**row, "robustness": words[str(row["id"])]} for row in rows]
+        pages.write_verdicts(rows, output / "claims.json")
+        yield pages.tally(rows)
         measured = speed.speed(evidence)
         pages.write_speed(measured, output / "speed.json")
         pages.write_markdown(rows, measured, output / "claims.md", evidence.checks.get("rule_errors"))
-        html.vega_bundle()  # kept for the page
+        shown = content.read(output, found if found.is_file() else None)
+        html.vega_bundle()  # kept for the page, as is the digest of its code
+        stage_code.digest_of("page")
         yield from drawn
-    size = index.write(output, output / "index.html", found if found.is_file() else None)
+    size = index.write_content(shown, output / "index.html")
     yield f"{output / 'index.html'}: {size / 1e6:.1f} MB"
 
 
@@ -68,23 +72,33 @@ def _can_draw(figure: figures.Figure, evidence: Evidence) -> bool:
     return True
 
 
-def _draw(job: str, published: Path, output: Path) -> str:
+# What the processes that draw have in common: what was read, and where figures go.
+_SHARED: dict[str, Any] = {}
+
+
+def _share(evidence: Evidence, output: Path) -> None:
+    _SHARED.update(evidence=evidence, output=output)
+    gc.disable()  # the process ends soon; to look for cycles would take a tenth of its time
+
+
+def _draw(job: str) -> str:
     """Draw one figure, or the animation; returns what was made."""
+    evidence, output = _SHARED["evidence"], _SHARED["output"]
     if job == FILM:
         from cbo_pipeline.figures import animation
 
-        animation.gathering({FILM_OF: summaries.read(published / "summary" / f"{FILM_OF}.nc")}, _figure(output, FILM))
+        animation.gathering({FILM_OF: evidence.summaries[FILM_OF]}, _figure(output, FILM))
         return str(_figure(output, FILM))
     files = [_figure(output, f"{job}{suffix}") for suffix in (".pdf", ".png")]
     if job in figures.OF_READINGS:
         figures.draw_readings(job, output / "readings.json", files)
     else:
         figure = figures.find(job)
-        experiments = sorted({need.experiment for need in (*figure.needs, *figure.also)})
-        shown = [published / "summary" / f"{name}.nc" for name in experiments]
+        experiments = {need.experiment for need in (*figure.needs, *figure.also)}
+        data = {name: found for name, found in evidence.summaries.items() if name in experiments}
         measured = {need.experiment for need in figure.needs} if figure.costs else set()
-        costs = [path for name in sorted(measured) for path in sorted((published / "cost" / name).glob("*.json"))]
-        figures.draw(job, [path for path in shown if path.is_file()], files, costs)
+        costs = [cost for cost in evidence.costs if cost["experiment"] in measured]
+        figures.draw_data(figure, data, costs, files)
     return f"{_figure(output, job)}.pdf, .png"
 
 

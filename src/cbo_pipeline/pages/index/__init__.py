@@ -8,10 +8,14 @@ maths, html    formulas and the page itself
 
 import dataclasses
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.files import mark, whole_file
 from cbo_pipeline.results.stage_code import digest_of
+
+if TYPE_CHECKING:
+    from cbo_pipeline.pages.index.content import Content
 
 NAME = "index.html"
 LARGEST = 6_000_000  # bytes: a page that opens at once, also from a mail
@@ -20,13 +24,20 @@ ASSETS = tuple(Path(__file__).with_name(name) for name in ("page.css", "page.js"
 
 
 def write(results: Path, output: Path, readings: Path | None = None, wanted: int = LARGEST) -> int:
-    """Make the page of a folder of results; returns its size in bytes.
+    """Make the page of a folder of results; returns its size in bytes."""
+    from cbo_pipeline.pages.index import content
+
+    return write_content(content.read(results, readings), output, wanted)
+
+
+def write_content(found: "Content", output: Path, wanted: int = LARGEST) -> int:
+    """Make the page of what was read; returns its size in bytes.
 
     If it would be larger than wanted, single runs are drawn with fewer points.
     """
-    from cbo_pipeline.pages.index import content, html
+    from cbo_pipeline.pages.index import html
 
-    found, ours = content.read(results, readings), mark("page", digest_of("page"))
+    ours = mark("page", digest_of("page"))
     for detail in DETAILS:
         page = html.document(dataclasses.replace(found, detail=detail), Path(output))
         text = f"{page.rstrip()}\n<!-- {ours} -->\n".encode()
