@@ -181,6 +181,7 @@ def test_training_is_played_and_moved_by_the_slider(opened, chart):
 
 
 def test_a_command_is_copied(opened):
+    opened.call("Emulation.setFocusEmulationEnabled", enabled=True)  # a page without focus may not copy
     opened.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
     opened.evaluate("document.querySelector('button[data-copy]').click()")
     opened.wait_for("document.querySelector('button[data-copy]').textContent == 'copied'", 10)
