@@ -27,7 +27,6 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize(
     ("name", "runs", "runs_per_job", "faults"),
     [("slurm", 100, 6, 20), ("machine", 36, 1, 20)],
