@@ -18,7 +18,7 @@ def main() -> int:
     parser.add_argument("--faults", type=int, default=200, help="on Slurm (default 200)")
     parser.add_argument("--local-runs", type=int, default=200, help="on one machine (default 200)")
     parser.add_argument("--local-faults", type=int, default=60, help="on one machine (default 60)")
-    parser.add_argument("--runs-per-job", type=int, default=10, help="on Slurm, runs that share a job (default 10)")
+    parser.add_argument("--runs-per-job", type=int, default=20, help="on Slurm, runs that share a job (default 20)")
     parser.add_argument("--seed", type=int, help="of the monkey (default: drawn, and told)")
     parser.add_argument("--nodes", type=int, default=2, help="nodes of the throwaway Slurm (default 2)")
     parser.add_argument("--folder", type=Path, help="where to work (default: a temporary folder)")
