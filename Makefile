@@ -31,7 +31,8 @@ help:
 ifneq ($(shell cat "$(VENV)/.place" 2> /dev/null),$(CURDIR))
 .PHONY: $(VENV)/.workflow
 endif
-PIP := "$(BIN)/python" -m pip install --quiet --disable-pip-version-check -c requirements.lock
+# Python compiles a module when it first imports it. To compile all of them now, as pip would, takes longer than to install them.
+PIP := "$(BIN)/python" -m pip install --quiet --no-compile --disable-pip-version-check -c requirements.lock
 
 $(VENV)/.workflow: pyproject.toml requirements.lock
 	@if [ -e "$(VENV)" ] && [ "$$(cat "$(VENV)/.place" 2> /dev/null)" != "$(CURDIR)" ]; then \
@@ -46,6 +47,8 @@ $(VENV)/.workflow: pyproject.toml requirements.lock
 $(VENV)/.dev: $(VENV)/.workflow
 	@echo "Installing what the tests need: pytest, ruff, scikit-learn and others, about 150 MB ..."
 	@$(PIP) -e ".[dev]"
+	@# Warnings are errors in the tests, and some modules of others warn while they are compiled.
+	@"$(BIN)/python" -W ignore -m compileall -q -j 0 "$(VENV)/lib" > /dev/null || true
 	@touch $@
 
 setup: $(VENV)/.workflow
