@@ -31,7 +31,7 @@ help:
 ifneq ($(shell cat "$(VENV)/.place" 2> /dev/null),$(CURDIR))
 .PHONY: $(VENV)/.workflow
 endif
-# Python compiles a module when it first imports it. To compile all of them now, as pip would, takes longer than to install them.
+# Python compiles a module when it first imports it. To compile all now, as pip would, takes nearly a minute.
 PIP := "$(BIN)/python" -m pip install --quiet --no-compile --disable-pip-version-check -c requirements.lock
 
 $(VENV)/.workflow: pyproject.toml requirements.lock
