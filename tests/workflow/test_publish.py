@@ -216,7 +216,17 @@ def test_results_of_the_whole_config_are_recognised():
         )
         for experiment, of in curves.items()
     }
-    assert publish.coverage(summaries).startswith("All of config.yaml")
+    assert re.fullmatch(r"All of config.yaml: \d+ curves, \d+ runs", publish.coverage(summaries))
+    (task,) = curves["multi_task"].values()
+    twice = xr.concat(
+        [summaries["multi_task"]] * 2, "seed", data_vars="minimal"
+    )  # more seeds than the config has are fine, and told
+    more = publish.coverage({**summaries, "multi_task": twice})
+    assert more.endswith(
+        f"{sum(n for of in curves.values() for n in of.values()) + task} runs, more seeds than there for 1 of them"
+    )
+    fewer = {**summaries, "multi_task": summaries["multi_task"].isel(seed=slice(1))}
+    assert publish.coverage(fewer).endswith("have fewer seeds or other settings)")
     del summaries["mnist"]
     assert not publish.coverage(summaries).startswith("All")
 
