@@ -35,7 +35,7 @@ def sine_pairs(data: dict[str, xr.Dataset]) -> Figure:
     axes.set(
         xlabel=rf"$\log_{{10}}$ (CBO's / Adam's risk), last {END:.0%} of {cbo.last} epochs",
         ylabel="share of the pairs",
-        ylim=(0, 1),
+        ylim=(-0.02, 1.02),
     )
     figure.legend(loc="outside upper center", ncols=2, fontsize=6.5)
     return figure
