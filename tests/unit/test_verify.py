@@ -8,7 +8,7 @@ import pytest
 
 from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.errors import FileRefused
-from cbo_pipeline.results import adopt, checks, code, costs, ledger, netcdf, runs, summaries, verify
+from cbo_pipeline.results import adopt, checks, code, costs, ledger, netcdf, runs, summaries, told_code, verify
 from cbo_pipeline.training import cost
 from cbo_pipeline.training.loop import train
 
@@ -150,6 +150,14 @@ def test_a_figure_tells_the_code_that_drew_it(tmp_path, monkeypatch, kind):
     other_code(monkeypatch, "style")
     (row,) = verify.verify(tmp_path, small_config())
     assert (row.kind, row.code) == ("figure", "other code")
+
+
+def test_the_checksum_of_a_picture_may_be_any_byte(tmp_path):
+    """The digest is the last text of its part of a PNG: a checksum follows, which may look like a letter or a digit."""
+    digest, path = code.stage_digest("figures.sine"), tmp_path / "drawn.png"
+    for after in range(256):
+        path.write_bytes(b"\x89PNG tEXtComment\x00code " + digest.encode() + bytes([after]) + b"IDAT")
+        assert told_code.Stages().of_figure(path) == told_code.FITS, after
 
 
 def test_a_missing_folder_is_refused(tmp_path):
