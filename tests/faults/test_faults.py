@@ -3,6 +3,7 @@
 A test records what it did as the property ``fault``; tests/reliability.py counts it for docs/reliability.md.
 """
 
+import fcntl
 import json
 import os
 import random
@@ -17,6 +18,7 @@ import pytest
 import xarray as xr
 
 from cbo_pipeline.results import netcdf
+from cbo_pipeline.workflow import driver_lock
 from tiny import (
     SUMMARY,
     clean_error,
@@ -140,6 +142,30 @@ def test_two_snakemakes_at_once_meet_the_lock(reference, tmp_path, record_proper
     assert first.returncode == 0, said
     assert digests(tmp_path / "results") == digests(reference / "results")
     record_property("fault", ["two Snakemakes at once in one folder", 1, 1, True])
+
+
+@pytest.mark.parametrize("how", ["done", "SIGTERM"])
+def test_a_snakemake_that_ends_waits_for_one_that_starts(reference, tmp_path, how, record_property):
+    """It would remove the folder in which the other is about to write its lock."""
+    ending = start(snakemake_command(SUMMARY), tmp_path)
+    locks = tmp_path / ".snakemake" / "locks"
+    wait_until(lambda: list(tmp_path.glob("results/checkpoints/*")) or list(tmp_path.rglob("*seed*.nc")))
+    with (tmp_path / ".snakemake" / driver_lock.GATE).open("w") as gate:  # as a driver that plans
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        if how == "SIGTERM":
+            ending.send_signal(signal.SIGTERM)
+        else:
+            wait_until(lambda: (tmp_path / SUMMARY).exists())
+        time.sleep(3)
+        assert ending.poll() is None
+        assert list(locks.glob("*.lock"))
+    _, said = ending.communicate(timeout=240)
+    assert "starting or ending" in said
+    assert not locks.exists()
+    if how == "done":
+        assert ending.returncode == 0, said
+        assert digests(tmp_path / "results") == digests(reference / "results")
+    record_property("fault", ["a driver that ends while another starts", 1, 1, how == "done" or None])
 
 
 # --- The disk is full, or may not be written ------------------------------------------------------------------

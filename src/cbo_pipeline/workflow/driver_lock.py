@@ -3,7 +3,9 @@
 Snakemake plans, which takes seconds or minutes, looks for a lock, and then writes its own: of two that start together
 both may find none, and one that planned while the other worked makes again what is there (as of 9.27; no issue is
 known; ``tests/workflow/test_upstream.py`` tells when a lock is taken in one step). So drivers pass a gate, one by
-one: each holds it (``enter``) until its lock is written (``leave``), or until it ends, in whatever way.
+one: each holds it (``enter``) until its lock is written (``leave``), or until it ends, in whatever way. And when it
+ends it removes the folder of locks, with what others may have written or are about to write there: so an ending one
+passes the gate once more, and keeps it.
 
 A Snakemake that was killed leaves its lock behind, and jobs on a cluster. It does not note whose lock it is (as of
 9.27), and leaves ``--unlock`` to the user (https://github.com/snakemake/snakemake/issues/2919).
@@ -62,8 +64,10 @@ def lives(note: Path) -> bool:
 
 
 def enter(warn: Callable[[str], None]) -> None:
-    """Wait until no other driver of this folder is starting. Until ``leave`` all others wait for this one."""
+    """Wait until no other driver of this folder is starting or ending. Until ``leave`` all others wait for this one."""
     gate = Path(".snakemake", GATE).absolute()
+    if _held:
+        return
     try:
         gate.parent.mkdir(exist_ok=True)
         held = os.open(gate, os.O_RDWR | os.O_CREAT, 0o644)
@@ -71,7 +75,7 @@ def enter(warn: Callable[[str], None]) -> None:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            warn(f"Another Snakemake is starting in {gate.parent.parent}: waiting until it has started.")
+            warn(f"Another Snakemake is starting or ending in {gate.parent.parent}: waiting until it has.")
             fcntl.flock(held, fcntl.LOCK_EX)
     except OSError as error:
         warn(f"{gate}: {error.strerror or error}; do not start another Snakemake here at the same moment.")
