@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import yaml
 
-from cbo_pipeline.claims import reading_verdicts, readings, statistics
+from cbo_pipeline.claims import reading_plan, reading_verdicts, readings, statistics
+from cbo_pipeline.claims.reading_plan import BASE, ReadingPlan
 from cbo_pipeline.claims.reading_verdicts import robustness, shapley
-from cbo_pipeline.claims.readings import BASE, ReadingPlan
 from cbo_pipeline.claims.rule import FAILS, HOLDS, NOT_TESTED, UNDECIDED
 from cbo_pipeline.cli.main import main
 from cbo_pipeline.config import RunName, resolve, runs
@@ -232,7 +232,7 @@ def test_a_shorter_horizon_asks_for_no_more_than_its_own_scale(plan):
         claims=(10,),
         config={"experiments": {"square": {"grid": [{"M": [5, 6], "N": 7}]}}},
     )
-    wanted = plan.wanted(readings.Specification((grid,), (10,)))["square", "ot_cbo"]
+    wanted = plan.wanted(reading_plan.Specification((grid,), (10,)))["square", "ot_cbo"]
     assert (wanted.M, wanted.N, wanted.widths) == (6, 7, 2)
 
 
@@ -242,7 +242,7 @@ def test_a_variant_that_a_reading_leaves_out_is_not_wanted(plan):
         claims=(6,),
         config={"experiments": {"mnist": {"pixels": "standardised", "methods": {"adam_lr4": None}}}},
     )
-    wanted = plan.wanted(readings.Specification((fewer,), (6,)))
+    wanted = plan.wanted(reading_plan.Specification((fewer,), (6,)))
     assert ("mnist", "adam_lr4") not in wanted
     assert {("mnist", "adam_lr1"), ("mnist", "cbo"), ("sine", "cbo")} <= set(wanted)
 

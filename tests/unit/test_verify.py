@@ -153,7 +153,7 @@ def test_a_figure_tells_the_code_that_drew_it(tmp_path, monkeypatch, kind):
 
 
 def test_the_checksum_of_a_picture_may_be_any_byte(tmp_path):
-    """The digest is the last text of its part of a PNG: a checksum follows, which may look like a letter or a digit."""
+    """The digest is the last text of its part of a PNG: a checksum follows, which may look like a letter."""
     digest, path = code.stage_digest("figures.sine"), tmp_path / "drawn.png"
     for after in range(256):
         path.write_bytes(b"\x89PNG tEXtComment\x00code " + digest.encode() + bytes([after]) + b"IDAT")

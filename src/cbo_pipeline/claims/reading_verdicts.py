@@ -15,7 +15,8 @@ import xarray as xr
 
 from cbo_pipeline.claims import CLAIMS, files, judge_all, mnist
 from cbo_pipeline.claims.evidence import Evidence
-from cbo_pipeline.claims.readings import POSSIBLE, ReadingPlan, Source, Specification
+from cbo_pipeline.claims.reading_plan import ReadingPlan, Source, Specification
+from cbo_pipeline.claims.readings import POSSIBLE
 from cbo_pipeline.claims.rule import NOT_TESTED
 from cbo_pipeline.results import summaries as summary_files
 

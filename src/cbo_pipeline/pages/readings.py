@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cbo_pipeline import files
-from cbo_pipeline.claims.readings import COMBINED, ReadingPlan
+from cbo_pipeline.claims.reading_plan import COMBINED, ReadingPlan
 from cbo_pipeline.claims.rule import NOT_TESTED, VERDICTS
 from cbo_pipeline.pages.claims import MARKS, interval, markdown_table, number, plain
 from cbo_pipeline.results.stage_code import digest_of

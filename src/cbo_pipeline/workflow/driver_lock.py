@@ -64,7 +64,7 @@ def lives(note: Path) -> bool:
 
 
 def enter(warn: Callable[[str], None]) -> None:
-    """Wait until no other driver of this folder is starting or ending. Until ``leave`` all others wait for this one."""
+    """Wait until no other driver of this folder starts or ends. Until ``leave`` all others wait for this one."""
     gate = Path(".snakemake", GATE).absolute()
     if _held:
         return

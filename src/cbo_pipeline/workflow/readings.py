@@ -24,7 +24,7 @@ class Readings:
 
     @functools.cached_property
     def _plan(self):
-        from cbo_pipeline.claims.readings import ReadingPlan
+        from cbo_pipeline.claims.reading_plan import ReadingPlan
 
         plan = ReadingPlan.of(self.overlays)
         plan.check()

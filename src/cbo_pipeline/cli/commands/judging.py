@@ -83,7 +83,7 @@ def _claims(options) -> int:
 
 def _readings(options) -> int:
     from cbo_pipeline.claims import reading_verdicts
-    from cbo_pipeline.claims.readings import ReadingPlan
+    from cbo_pipeline.claims.reading_plan import ReadingPlan
     from cbo_pipeline.pages import readings as pages
     from cbo_pipeline.pages.claims import plain
     from cbo_pipeline.results import readings

@@ -61,7 +61,7 @@ def _check(options) -> int:
 
 
 def _plan_of_readings(options) -> str:
-    from cbo_pipeline.claims.readings import ReadingPlan
+    from cbo_pipeline.claims.reading_plan import ReadingPlan
     from cbo_pipeline.pages import readings
     from cbo_pipeline.results import job_times
 

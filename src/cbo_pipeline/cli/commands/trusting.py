@@ -30,7 +30,7 @@ def _verify(options) -> int:
 
     config, readings = load_config(*options.config), {}
     if (options.folder / ledger.READINGS).is_dir():
-        from cbo_pipeline.claims.readings import ReadingPlan
+        from cbo_pipeline.claims.reading_plan import ReadingPlan
 
         readings = ReadingPlan.of(options.config).settings()
     rows = verify.verify(options.folder, config, readings)
