@@ -126,8 +126,8 @@ def coverage(summaries: dict[str, xr.Dataset]) -> str:
     whole = [text for text, seeds in wanted.items() if found.get(text, 0) >= seeds]
     if len(whole) == len(wanted):
         further = sum(found[text] > seeds for text, seeds in wanted.items())
-        more = f", more seeds than there for {further} of them" if further else ""
-        return f"All of config.yaml: {len(wanted)} curves, {sum(found[text] for text in wanted)} runs{more}"
+        more = f" with more seeds for {further} of its curves" if further else ""
+        return f"All of config.yaml{more}: {len(wanted)} curves, {sum(found[text] for text in wanted)} runs"
     others = "the others are missing, or have fewer seeds or other settings"
     return f"{len(whole)} of the {len(wanted)} curves of config.yaml ({others})"
 
