@@ -12,7 +12,19 @@ import page_results
 import synthetic
 from cbo_pipeline.errors import FileRefused, UserError
 from cbo_pipeline.pages import index, provenance
-from cbo_pipeline.pages.index import axis, chapters, charts, content, html, maths, thin, training, vega
+from cbo_pipeline.pages.index import (
+    axis,
+    chapters,
+    claim_rows,
+    content,
+    html,
+    maths,
+    settings_table,
+    thin,
+    training,
+    vega,
+)
+from cbo_pipeline.pages.index.charts import mnist
 from cbo_pipeline.pages.index.content import Claim
 
 
@@ -189,7 +201,7 @@ def test_the_drawing_has_words_and_no_names_that_clash():
     ("value", "line", "wanted"), [(0.33413, (0.0,), 3), (1.0064, (1.0,), 4), (1.00000234, (1.0,), 7), (0.5, (), 3)]
 )
 def test_a_number_has_the_digits_that_tell_it_from_its_line(value, line, wanted):
-    assert html._digits(claim_of(value=value, line=line)) == wanted
+    assert claim_rows._digits(claim_of(value=value, line=line)) == wanted
 
 
 def test_json_in_the_page_cannot_end_its_element():
@@ -219,11 +231,11 @@ def test_every_figure_of_the_paper_is_on_the_page():
     [(1e5, "10^{5}"), (0.1, "0.1"), (0.01, "10^{-2}"), (2500, "2500"), (10000, "10^{4}"), (3e-7, r"3\cdot 10^{-7}")],
 )
 def test_settings_are_written_as_the_paper_does(value, wanted):
-    assert html._tex(value) == wanted
+    assert settings_table._tex(value) == wanted
 
 
 def test_a_setting_that_is_no_number_is_not_set_as_one():
-    assert "\\text" in html._tex("<b>")
+    assert "\\text" in settings_table._tex("<b>")
 
 
 def test_a_timer_moves_the_slider():
@@ -241,7 +253,7 @@ def test_digits_are_pictures_of_the_right_size():
     from PIL import Image
 
     grey = np.arange(28 * 28, dtype=np.uint8).reshape(28, 28)
-    with Image.open(io.BytesIO(base64.b64decode(charts._png(grey).split(",")[1]))) as image:
+    with Image.open(io.BytesIO(base64.b64decode(mnist._png(grey).split(",")[1]))) as image:
         np.testing.assert_array_equal(np.array(image), 255 - grey)
 
 

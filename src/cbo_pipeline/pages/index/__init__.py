@@ -3,7 +3,9 @@
 content    what is read from a folder of results
 chapters   what the page says, in the paper's order
 charts, training, vega, axis    the figures, as Vega-Lite
-maths, html    formulas and the page itself
+masthead, settings_table, figure_elements, claim_rows, readings    the parts of the page
+elements, links, maths    what the parts share: small pieces of HTML, addresses, formulas
+html       the page itself
 """
 
 import dataclasses

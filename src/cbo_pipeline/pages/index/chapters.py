@@ -6,7 +6,11 @@ Formulas stand between dollar signs, names of files and keys between backquotes.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from cbo_pipeline.pages.index import charts
+from cbo_pipeline.pages.index.charts.mnist import digits, mnist_rates, mnist_training
+from cbo_pipeline.pages.index.charts.multi_task import memory, multi_task_examples, multi_task_training
+from cbo_pipeline.pages.index.charts.sine import gathering, sine_example, sine_training
+from cbo_pipeline.pages.index.charts.square import mean_field, square_training
+from cbo_pipeline.pages.index.charts.theory import consensus_condition, variance_decay
 from cbo_pipeline.pages.index.content import Content
 from cbo_pipeline.pages.index.vega import Chart
 
@@ -76,7 +80,7 @@ CHAPTERS = (
                 "",
                 "The ensemble gathers around the sine: each thin line is the approximation by one particle, the thick"
                 " one that by the consensus point. Move the slider, or let it play.",
-                charts.gathering,
+                gathering,
                 "$y$",
             ),
             Picture(
@@ -86,7 +90,7 @@ CHAPTERS = (
                 r" $\tilde\sigma^2/(2\lambda)$."
                 " To the left of the dotted line the condition holds; to the left of the other, the one for steps of"
                 r" $\Delta t$. Points far below zero are ensembles that agreed.",
-                charts.consensus_condition,
+                consensus_condition,
             ),
         ),
         claims={16: Evidence(("consensus_condition",))},
@@ -105,7 +109,7 @@ CHAPTERS = (
                 "Empirical risk per epoch, CBO against Adam. Switch curves on and off in the legend, show single"
                 " seeds, drag over"
                 " the strip below to zoom in (a double click zooms out).",
-                charts.sine_training,
+                sine_training,
                 RISK,
             ),
             Picture(
@@ -113,7 +117,7 @@ CHAPTERS = (
                 "Figure 3",
                 "The approximations by the typical run of each method, the one whose last risk is the median over the"
                 " seeds, with some of the training data.",
-                charts.sine_example,
+                sine_example,
                 "$y$",
             ),
         ),
@@ -133,7 +137,7 @@ CHAPTERS = (
                 "Empirical risk per epoch of CBO, Adam and the hybrid, each with its own time step. The accuracy on"
                 " the"
                 " 10 000 test images, which the paper does not show, can be switched on.",
-                charts.mnist_training,
+                mnist_training,
                 RISK,
             ),
             Picture(
@@ -142,14 +146,14 @@ CHAPTERS = (
                 "Adam at the learning rates of the sweep, every seed. Leaps by decades at the larger rates are what"
                 " the"
                 " paper calls unstable; a median would hide them.",
-                charts.mnist_rates,
+                mnist_rates,
                 RISK,
             ),
             Picture(
                 "digits",
                 "",
                 "The first test images, and what the network says they are as training goes on.",
-                charts.digits,
+                digits,
             ),
         ),
         claims={
@@ -178,21 +182,21 @@ CHAPTERS = (
                 "multi_task_training",
                 "Figure 5",
                 "Median and minimum of the risk over the tasks, per epoch; mean over the seeds.",
-                charts.multi_task_training,
+                multi_task_training,
                 RISK,
             ),
             Picture(
                 "multi_task_examples",
                 "Figure 6",
                 "Five of the tasks and their approximations.",
-                charts.multi_task_examples,
+                multi_task_examples,
                 "$y$",
             ),
             Picture(
                 "multi_task_memory",
                 "",
                 "What recycling saves: the same tasks by one shared ensemble, and by one ensemble for each.",
-                charts.memory,
+                memory,
             ),
         ),
         claims={
@@ -226,7 +230,7 @@ CHAPTERS = (
                 r" $(1-\Delta t)^{2k}$ that follow; or their ratio, where one is the bound. The proposition is"
                 " stated for"
                 " equal weights; the Gibbs weights of the algorithm are beside it, switched off.",
-                charts.variance_decay,
+                variance_decay,
                 r"$\mathcal{V}(\rho^k) / \mathcal{V}(\rho^0)$",
             ),
         ),
@@ -245,21 +249,21 @@ CHAPTERS = (
                 "mean_field_M",
                 "Figure 8",
                 r"Risk at the last epoch against the width $M$: every run, and their mean.",
-                lambda content: charts.mean_field(content, "M"),
+                lambda content: mean_field(content, "M"),
                 half=True,
             ),
             Picture(
                 "mean_field_N",
                 "Figure 9",
                 r"The same against the number $N$ of particles.",
-                lambda content: charts.mean_field(content, "N"),
+                lambda content: mean_field(content, "N"),
                 half=True,
             ),
             Picture(
                 "square_training",
                 "",
                 "Risk per epoch for every width and ensemble size of Figures 8 and 9.",
-                charts.square_training,
+                square_training,
                 r"empirical risk $\hat{R}(\mu)$",
             ),
         ),
