@@ -106,11 +106,11 @@ quick: $(VENV)/.dev
 WORKERS := $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
 
 test: lint
-	"$(BIN)/python" -m pytest -n $(WORKERS) --dist loadfile src/cbo_pipeline tests
+	"$(BIN)/python" -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder src/cbo_pipeline tests
 
 # Faults are counted as the tests do them; the table goes into docs/reliability.md.
 faults: $(VENV)/.dev
-	"$(BIN)/python" -m pytest -n $(WORKERS) --dist loadfile -p tests.reliability --reliability docs/reliability.md tests/faults
+	"$(BIN)/python" -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -p tests.reliability --reliability docs/reliability.md tests/faults
 
 # The same under load: SOAK="--runs 100 --faults 20 --seed 7" for less, or for one that was seen before.
 soak: $(VENV)/.dev

@@ -17,6 +17,20 @@ hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
+# `make test` hands out whole files in this order, so that no long one is left when all others are done.
+# A worker gets its next file with its last two tests: the soak, which has two, is followed by a short one.
+LONGEST = (
+    "test_soak", "test_slurm", "test_stale_kernels", "test_rulegraph", "test_grid_engine", "test_faults",
+    "test_workflow", "test_docs", "test_shared_jobs", "test_mnist_workflow", "test_safety", "test_driver",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items):
+    """The tests of the longest files first, all others as they were."""
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
+
+
 @pytest.fixture(autouse=True)
 def no_plugins_are_left():
     """Folders of plugins that a test names stay on the path of their package: take them off again."""
