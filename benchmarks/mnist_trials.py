@@ -19,25 +19,28 @@ RUNS = (
 )
 
 
-def readings() -> dict[str, dict]:
-    """The base and the readings of workflow/readings.yaml that change runs on MNIST: keys laid over the config."""
+def readings() -> list[tuple[str, dict, str]]:
+    """The base and the readings that change runs on MNIST: name, keys laid over the config, variant of the hybrid."""
     from cbo_pipeline.claims.readings import load
 
-    found = {reading.value: reading.config for reading in load().entries.values()}
-    return {"as in config.yaml": {}} | {
-        value: {"experiments": {"mnist": config["experiments"]["mnist"]}}
-        for value, config in found.items()
-        if "mnist" in config.get("experiments", {})
-    }
+    declared = load()
+    found = [("as in config.yaml", {}, "hybrid")]
+    for reading in declared.entries.values():
+        own = reading.config.get("experiments", {}).get("mnist")
+        if own:
+            name = f"{declared.choices[reading.choice].what}: {reading.value}"
+            found.append((name, {"experiments": {"mnist": own}}, reading.judge.get("hybrid", "hybrid")))
+    return found
 
 
-def row(name: str, overlay: Path) -> str:
+def row(name: str, overlay: Path, hybrid: str) -> str:
     """The risks on all training images under one reading."""
     import cbo_pipeline as cbo
 
     cells = [name]
     for method, _, epochs in RUNS:
-        run = cbo.train("mnist", method, epochs=epochs[-1], snapshots=[], progress=False, config=overlay)
+        variant = hybrid if method == "hybrid" else method
+        run = cbo.train("mnist", variant, epochs=epochs[-1], snapshots=[], progress=False, config=overlay)
         cells += [f"{float(run['risk'].sel(epoch=epoch)):.3g}" for epoch in epochs]
     print(*cells, sep=", ", file=sys.stderr, flush=True)
     return f"| {' | '.join(cells)} |"
@@ -48,9 +51,9 @@ def main() -> None:
     lines = [f"| reading | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
     with tempfile.TemporaryDirectory() as folder:
         overlay = Path(folder, "reading.yaml")
-        for name, content in readings().items():
+        for name, content, hybrid in readings():
             overlay.write_text(json.dumps(content), encoding="utf-8")
-            lines.append(row(name, overlay))
+            lines.append(row(name, overlay, hybrid))
     print("\n".join(lines))
 
 
