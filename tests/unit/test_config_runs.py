@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from cbo_pipeline.config import Run, RunName, check_config, chosen_run, load_config, resolve
+from cbo_pipeline.config import Run, RunName, check_config, chosen_run, load_config, resolve, resolving
 from cbo_pipeline.config.keys import Loop, defaults, parts, taken_keys
 from cbo_pipeline.config.normalise import assignment
 from cbo_pipeline.errors import ConfigError
@@ -240,3 +240,14 @@ def test_a_digest_is_not_written_by_hand(from_file):
     config = load_config(from_file / "own.yaml")
     config["experiments"]["own"]["data_digest"] = "0" * 64
     assert refused(check_config, config) == ("filled-in", "experiments.own.methods.cbo.data_digest")
+
+
+def test_the_check_of_a_config_names_each_run_once_however_many_curves_there_are(monkeypatch):
+    """Where there are a hundred thousand runs, once for each curve would take minutes."""
+    named = []
+    monkeypatch.setattr(resolving, "RunName", lambda *parts: named.append(parts) or RunName(*parts))
+    config = load_config()
+    config["experiments"] = {"sine": {**config["experiments"]["sine"], "M": list(range(1, 21))}}
+    check_config(config)
+    assert named
+    assert len(named) == len(set(named))

@@ -4,7 +4,8 @@ import warnings
 
 from cbo_pipeline import methods, problems
 from cbo_pipeline.config import epoch_lists, keys, loading, memory, messages
-from cbo_pipeline.config.resolving import curves, kinds, merged_settings, resolve, runs_of_variant
+from cbo_pipeline.config.names import Curve, RunName
+from cbo_pipeline.config.resolving import kinds, merged_settings, resolve, runs
 
 
 def check_config(config: dict) -> None:
@@ -14,12 +15,14 @@ def check_config(config: dict) -> None:
     )
     config = loading.written_out(content)
     _check_taken(config)
+    first: dict[Curve, RunName] = {}
+    for name in runs(config):  # runs that differ in their seed alone are checked once
+        first.setdefault(name.curve, name)
     epochs = {}
-    for curve in curves(config):  # runs that differ in their seed alone are checked once
-        seed = runs_of_variant(config, curve.experiment, curve.variant)[0].seed
-        run = resolve(config, curve.run(seed))
-        memory.check(run, run.name.place)
-        epochs[curve.experiment, curve.variant] = run.settings["epochs"]
+    for name in first.values():
+        run = resolve(config, name)
+        memory.check(run, name.place)
+        epochs[name.experiment, name.variant] = run.settings["epochs"]
     epoch_lists.check(config, epochs)
     _warn_where_consensus_is_not_guaranteed(config)
 
