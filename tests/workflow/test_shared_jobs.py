@@ -1,5 +1,6 @@
 """Several runs in one job (`runs_per_job`): the same bytes, the same files, nothing made anew, nothing lost."""
 
+import base64
 import json
 import os
 import re
@@ -14,7 +15,7 @@ from cbo_pipeline.cli.main import main
 from cbo_pipeline.config import Curve, load_config, resolve
 from cbo_pipeline.results import netcdf, runs
 from cbo_pipeline.training.loop import train
-from cbo_pipeline.workflow import shared_jobs
+from cbo_pipeline.workflow import doubted_runs, shared_jobs
 from cbo_pipeline.workflow.plan import Plan
 from tiny import OVERLAY, SUMMARY, digests, end, finish, run_of, snakemake_command, start, wait_until
 
@@ -129,6 +130,63 @@ def test_a_killed_job_keeps_the_runs_that_are_whole(overlay, tmp_path, record_pr
     assert made(work) == undisturbed(overlay, range(3), tmp_path)
     assert not [path for path in (work / "results" / "checkpoints").rglob("*") if path.is_file()]
     record_property("fault", ["kill -9 of a job of several runs", 1, 1, True])
+
+
+@pytest.mark.workflow
+def test_what_a_killed_snakemake_was_making_shares_jobs_again(overlay, tmp_path, record_property):
+    """Runs that are whole by then are put into place, by one job instead of one for each."""
+    work = tmp_path / "work"
+    work.mkdir()
+    overlay.write_text(SIX.replace("seeds: 6", "seeds: 4, epochs: 3000"))
+    process = start(command(overlay, 4), work)
+    log = work / "results" / "logs" / "sine" / "cbo" / "M5_N8_seeds_0to3.log"
+    try:
+        wait_until(lambda: log.exists() and re.search("seed2: epoch", log.read_text()), seconds=300)
+        training = _process_of(work)
+        process.kill()  # Snakemake, and then its job
+        os.kill(training, signal.SIGKILL)
+        process.communicate(timeout=60)
+    finally:
+        end(process)
+    assert len(made(work)) == 2
+    assert doubted_runs.named(work) == {f"results/runs/{CURVE.run(seed)}.nc" for seed in range(4)}
+    left = jobs_left(overlay, 4, work)
+    assert "train" not in left
+    assert left["train_sine_cbo_M5_N8_seeds_0to3"] == 1
+    done = finish(command(overlay, 4), work)
+    assert done.returncode == 0, done.stderr
+    assert "seed0: was trained before" in log.read_text()
+    assert made(work) == undisturbed(overlay, range(4), tmp_path)
+    assert not jobs_left(overlay, 4, work)
+    record_property("fault", ["kill -9 of Snakemake, then the same command", 1, 1, True])
+
+
+@pytest.mark.workflow
+def test_a_run_that_was_in_place_when_snakemake_was_killed_is_not_trained_again(overlay, tmp_path, record_property):
+    """The moment between the end of a job and Snakemake's note of it."""
+    done = finish(command(overlay, None), tmp_path)
+    assert done.returncode == 0, done.stderr
+    before = digests(tmp_path / "results")
+    path = f"results/runs/{CURVE.run(2)}.nc"
+    note = tmp_path / ".snakemake" / "incomplete" / base64.urlsafe_b64encode(path.encode()).decode()
+    note.parent.mkdir(exist_ok=True)
+    note.write_text('{"external_jobid": null}')
+    assert jobs_left(overlay, None, tmp_path)["train"] == 1
+    done = finish(command(overlay, None), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "was trained before" in (tmp_path / "results" / "logs" / f"{CURVE.run(2)}.log").read_text()
+    assert digests(tmp_path / "results") == before
+    assert not list((tmp_path / "results" / "checkpoints").rglob("*.whole"))
+    record_property("fault", ["kill -9 of Snakemake, then the same command", 1, 1, True])
+
+
+def test_notes_of_another_kind_are_passed_over(tmp_path):
+    notes = tmp_path / ".snakemake" / "incomplete"
+    assert doubted_runs.named(tmp_path) == set()
+    (notes / "@cmVzdWx0cy9y").mkdir(parents=True)
+    (notes / "@cmVzdWx0cy9y" / "dW5zL2E=").touch()
+    (notes / "migration_underway").touch()
+    assert "results/runs/a" in doubted_runs.named(tmp_path)
 
 
 def _process_of(work: Path) -> int:

@@ -4,6 +4,7 @@
   off): deleted, so that it is made again. It is worth nothing, and no reader would take it.
 - Partial files of processes that are dead, and checkpoints of runs that have ended: two processes may have worked on
   one run, when a node was lost and came back.
+- Runs that jobs kept until they had ended, and that are in their places.
 - Folders in memory in which a killed process was putting a file together.
 
 A file that is foreign, older or of other settings is not touched: its reader refuses it by name.
@@ -21,7 +22,7 @@ from cbo_pipeline import files
 from cbo_pipeline.config import RunName
 from cbo_pipeline.results import kinds, netcdf
 from cbo_pipeline.training import checkpoint
-from cbo_pipeline.workflow import shared_jobs
+from cbo_pipeline.workflow import doubted_runs
 from cbo_pipeline.workflow.plan import Plan, curve_file, run_file
 
 CHECKPOINTS = Path("results", "checkpoints")
@@ -37,7 +38,8 @@ def clear(plan: Plan, warn: Callable[[str], None]) -> None:
             warn(f"{path}: damaged (its checksum does not fit); deleted, to be made again.")
     files.clear_remains_below(Path("results"))
     clear_checkpoints(plan)
-    shared_jobs.clear_whole_runs()
+    doubted_runs.keep()
+    doubted_runs.clear_kept()
     clear_scratch()
 
 

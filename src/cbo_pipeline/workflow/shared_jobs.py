@@ -1,9 +1,9 @@
 """Jobs that train several runs of one curve in one process: ``runs_per_job`` of the config.
 
-A job takes runs whose files are missing; a run that is there keeps the rule ``train``, whoever made it. So the
-number of runs per job can change at any time, and nothing is trained again. The runs of a job share what Snakemake
-remembers of it: the settings of their curve, without the seed, where ``train`` has those of one run. ``Records``
-tells the two apart.
+A job takes runs whose files are missing, or that Snakemake makes again since it was killed while it made them. A run
+that is there keeps the rule ``train``, whoever made it. So the number of runs per job can change at any time, and
+nothing is trained again. The runs of a job share what Snakemake remembers of it: the settings of their curve, without
+the seed, where ``train`` has those of one run. ``Records`` tells the two apart.
 
 The name of a job's rule says all about it. On a cluster Snakemake reads the rules again for every job, when other
 files are missing than before: there the rule is made from its name.
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from cbo_pipeline.config import Curve, Run
 from cbo_pipeline.config.names import seeds_of, short_list
-from cbo_pipeline.results import whole_runs
+from cbo_pipeline.workflow import doubted_runs
 from cbo_pipeline.workflow.plan import Plan, curve_of, run_file
 
 LONGEST = 150  # characters of a rule's name: it is part of the names of files
@@ -77,12 +77,13 @@ def jobs(plan: Plan, runs_per_job: int, folder: str | Path = ".") -> list[Shared
     """The jobs of the plan's missing runs. A run that is alone in its job is left to the rule ``train``."""
     if runs_per_job == 1:
         return []
-    found = []
+    found, doubted = [], doubted_runs.named(folder)
     for curve in _curves(plan).values():
-        there = _names_in(Path(folder, run_file(curve.run(0))).parent)
+        place = Path(run_file(curve.run(0))).parent
+        there = {str(place / name) for name in _names_in(Path(folder, place))} - doubted
         names = plan.names_of(curve)
         for first in range(0, len(names), runs_per_job):
-            seeds = [n.seed for n in names[first : first + runs_per_job] if Path(run_file(n)).name not in there]
+            seeds = [name.seed for name in names[first : first + runs_per_job] if run_file(name) not in there]
             found += [_job(plan, curve, part) for part in _named_shortly(curve, seeds) if len(part) > 1]
     return found
 
@@ -97,18 +98,6 @@ def jobs_of_names(plan: Plan, words: Iterable[str]) -> list[SharedJob]:
                 numbers = seeds_of(seeds.replace("_", ",").replace("to", "-"))
                 found[name] = _job(plan, curve, numbers)
     return list(found.values())
-
-
-def clear_whole_runs(folder: str | Path = "results") -> None:
-    """Remove the whole runs that jobs kept beside their checkpoints (``whole_runs``), where they are in place.
-
-    To be called when all is done: a job that failed once, and whose runs were finished by others, leaves some.
-    """
-    checkpoints = Path(folder, "checkpoints")
-    for kept in checkpoints.rglob(f"*{whole_runs.ENDING}"):
-        run = kept.relative_to(checkpoints).with_name(kept.name.partition(".")[0] + ".nc")
-        if Path(folder, "runs", run).is_file():
-            kept.unlink(missing_ok=True)
 
 
 def _job(plan: Plan, curve: Curve, seeds: Sequence[int]) -> SharedJob:
