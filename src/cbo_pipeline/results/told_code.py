@@ -14,7 +14,7 @@ from cbo_pipeline.results import code, kinds, stage_code
 
 FITS, OTHER_CODE, NO_CODE = "fits", "other code", "not told"
 DIGEST = rb"code ([0-9a-f]{%d})" % code.LENGTH  # whatever comes after it: in a PNG that is a checksum, any byte
-MARKED = MARK.encode() + rb" ([a-z]+)(?:, " + DIGEST + rb")?"
+MARKED = MARK.encode() + rb" ([a-z]+)(?:, " + DIGEST + rb"\b)?"
 
 
 class Stages:

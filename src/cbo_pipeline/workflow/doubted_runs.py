@@ -28,25 +28,25 @@ def named(folder: str | Path = ".") -> set[str]:
     return found
 
 
-def keep(folder: str | Path = ".") -> None:
+def keep() -> None:
     """Keep the runs among them that are there."""
-    for path in map(Path, named(folder)):
-        kept = _kept(path)
-        if kept is not None and Path(folder, path).is_file() and not Path(folder, kept).exists():
+    for run in map(Path, named()):
+        kept = _kept(run)
+        if kept is not None and run.is_file() and not kept.exists():
             with contextlib.suppress(OSError):
-                Path(folder, kept).parent.mkdir(parents=True, exist_ok=True)
-                whole_runs.put(Path(folder, path), Path(folder, kept))
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                whole_runs.put(run, kept)
 
 
-def clear_kept(folder: str | Path = ".") -> None:
+def clear_kept() -> None:
     """Remove what was kept of runs that are in their places for good.
 
     A job that failed once, and whose runs were finished by others, leaves some.
     """
-    doubted = named(folder)
-    for kept in Path(folder, CHECKPOINTS).rglob(f"*{whole_runs.ENDING}"):
-        run = _place(kept.relative_to(folder))
-        if str(run) not in doubted and Path(folder, run).is_file():
+    doubted = named()
+    for kept in CHECKPOINTS.rglob(f"*{whole_runs.ENDING}"):
+        run = _place(kept)
+        if str(run) not in doubted and run.is_file():
             kept.unlink(missing_ok=True)
 
 

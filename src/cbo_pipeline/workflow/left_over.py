@@ -23,9 +23,9 @@ from cbo_pipeline.config import RunName
 from cbo_pipeline.results import kinds, netcdf
 from cbo_pipeline.training import checkpoint
 from cbo_pipeline.workflow import doubted_runs
+from cbo_pipeline.workflow.doubted_runs import CHECKPOINTS
 from cbo_pipeline.workflow.plan import Plan, curve_file, run_file
 
-CHECKPOINTS = Path("results", "checkpoints")
 READINGS = Path("results", "readings")  # files of other plans, made by the same rules
 HOUR = 3600.0
 
