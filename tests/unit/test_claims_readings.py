@@ -355,8 +355,6 @@ def results(tmp_path, plan):
     folder = tmp_path / "results"
     base = {name: sine_curve(plan, BASE, name, end, 10, half) for name, end, half in SINE}
     store(folder / "summary" / "sine.nc", "sine", *base.values())
-    for name, one in base.items():
-        store(folder / "summary" / "sine" / f"{name}_M100_N{one.N.item()}.nc", "sine", one)
     for owner in ("plain", "plain--fresh"):
         for name, end, half in (("cbo", 9e-4, 100), ("adam", 6e-4, 5)):
             one = sine_curve(plan, owner, name, end, 5, half)
@@ -414,7 +412,7 @@ def test_the_commands_write_and_read_the_file(plan, results, tmp_path, capsys):
     [
         ([], "robust: no other reading touches it"),
         ([(HOLDS, False)], "robust: the same under 1 other reading"),
-        ([(HOLDS, False), (NOT_TESTED, False)], "robust: the same under 1 other reading (1 readings were not run)"),
+        ([(HOLDS, False), (NOT_TESTED, False)], "robust: the same under 1 other reading (1 reading was not run)"),
         ([(UNDECIDED, True), (HOLDS, False)], "turns with: a b: 0 (undecided)"),
         ([(NOT_TESTED, False)], "other readings were not run"),
     ],

@@ -13,7 +13,7 @@ from cbo_pipeline.claims.rule import NOT_TESTED
 from cbo_pipeline.cli.main import main
 from cbo_pipeline.errors import FileRefused, UserError
 from cbo_pipeline.pages import claims as pages
-from cbo_pipeline.pages import index, publish
+from cbo_pipeline.pages import index, provenance, publish, published_data
 from cbo_pipeline.results import checks, code, netcdf, summaries
 from cbo_pipeline.results import job_times as stages
 from tiny import ROOT
@@ -133,8 +133,8 @@ def test_everything_is_drawn_and_judged_again_from_what_was_published(project, t
 
 def test_rounding_keeps_what_is_not_finite_and_what_is_tiny():
     x = np.array([0.0, np.inf, -np.inf, np.nan, 1e-300, -2.0, 1 / 3])
-    np.testing.assert_allclose(publish.rounded(x), x, rtol=1e-6, atol=0)
-    assert publish.rounded(x)[-1] != x[-1]
+    np.testing.assert_allclose(published_data.rounded(x), x, rtol=1e-6, atol=0)
+    assert published_data.rounded(x)[-1] != x[-1]
 
 
 def test_it_can_be_made_again_but_deletes_nothing_of_others(project, tmp_path):
@@ -155,6 +155,69 @@ def test_it_can_be_made_again_but_deletes_nothing_of_others(project, tmp_path):
     with pytest.raises(UserError, match="not made by publish"):
         publish.publish(results, foreign)
     assert (foreign / "thesis.tex").exists()
+
+
+def more_results(reference, folder):
+    """A folder that holds one curve of another reading, and nothing else."""
+    results = folder / "more"
+    for place, own in (
+        ("summary/sine/cbo_M5_N8.nc", "readings/one_factor/summary/sine/cbo_M5_N8.nc"),
+        ("benchmarks/sine/cbo/M5_N8_seed0.tsv", "benchmarks/readings/one_factor/sine/cbo/M5_N8_seed0.tsv"),
+        ("benchmarks/summary/sine/cbo_M5_N8.tsv", "benchmarks/readings/one_factor/summary/sine/cbo_M5_N8.tsv"),
+    ):
+        (results / own).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(reference / "results" / place, results / own)
+    return results
+
+
+def test_results_are_added_to_a_publication(project, reference, tmp_path):
+    """Other readings come later: what was published stays, and all that depends on them is made again."""
+    copy = shutil.copytree(project, tmp_path / "copy")
+    output, readme = copy / "docs" / "reproduction", copy / "README.md"
+    base = (output / "summary" / "sine.nc").read_bytes()
+    results = more_results(reference, tmp_path)
+    options = ["--results", results, "--output", output, "--readme", readme, "--add"]
+    assert main(["publish", *map(str, options)]) == 0
+    assert (output / "summary" / "sine.nc").read_bytes() == base
+    whole = summaries.read(results / "readings/one_factor/summary/sine/cbo_M5_N8.nc")
+    lean = summaries.read(output / "readings/one_factor/summary/sine/cbo_M5_N8.nc")
+    assert set(lean.data_vars) <= set(published_data.JUDGED) < set(whole.data_vars) | set(published_data.JUDGED)
+    np.testing.assert_allclose(lean["risk"], whole["risk"], rtol=1e-6, atol=0)
+    made = provenance.read(output, {})
+    assert [(part.what, part.runs) for part in made.parts] == [(publish.PAPER, 4), ("other readings of sine", 2)]
+    assert (made.runs, made.reading_runs) == (4, 2)
+    assert made.core_hours == pytest.approx(sum(part.core_hours for part in made.parts))
+    assert "Added later: other readings of sine, 2 runs, " in readme.read_text(encoding="utf-8")
+    page = (output / "README.md").read_text(encoding="utf-8")
+    stage = dict(re.findall(r"^\| ([^|]+) \| (\d+) \|", page, re.MULTILINE))
+    names = ("train sine", "train sine, other readings", "sine, one_factor", "other readings")
+    assert [stage[name] for name in names] == ["4", "1", "1", "1"]
+    assert {"readings.json", "readings.md"} <= {path.name for path in output.iterdir()}
+    assert "other readings were not run" in (output / "claims.md").read_text()  # tiny runs test no claim
+    graph = json.loads((output / "ro-crate-metadata.json").read_text(encoding="utf-8"))["@graph"]
+    described = {entity["@id"] for entity in graph if "File" in entity["@type"]}
+    assert described == set((output / publish.MANIFEST).read_text().split()) - {"ro-crate-metadata.json"}
+    assert "readings/one_factor/summary/sine/cbo_M5_N8.nc" in described
+
+
+def test_nothing_is_added_to_no_publication_or_from_no_results(project, reference, tmp_path):
+    results = more_results(reference, tmp_path)
+    with pytest.raises(FileRefused, match="holds no publication to add to"):
+        publish.add(results, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileRefused, match="there is nothing to add"):
+        publish.add(tmp_path / "empty", project / "docs" / "reproduction")
+
+
+def test_results_of_other_code_are_not_added(project, reference, tmp_path, monkeypatch):
+    results, output = more_results(reference, tmp_path), shutil.copytree(project / "docs", tmp_path / "docs")
+    before = {path: path.read_bytes() for path in output.rglob("*") if path.is_file()}
+    canonical = code._canonical
+    monkeypatch.setattr(code, "_canonical", lambda path: canonical(path) + "edited" * (path.name == "cbo.py"))
+    with pytest.raises(FileRefused, match=r"1 of 1 files .* readings/one_factor/summary/sine/cbo_M5_N8\.nc; make"):
+        publish.add(results, output / "reproduction")
+    assert {path: path.read_bytes() for path in output.rglob("*") if path.is_file()} == before
 
 
 def test_results_of_other_code_are_refused_by_name(project, tmp_path, monkeypatch):

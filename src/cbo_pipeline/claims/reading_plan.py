@@ -272,9 +272,8 @@ class ReadingPlan:
         return [path for sources in self.trained().values() for source in sources for path in source.run_files()]
 
     def summary_files(self) -> list[str]:
-        """The summaries of all curves that the readings are judged by, the base's among them."""
-        found = {source.summary_file for sources in self._sources.values() for source in sources.values()}
-        return sorted(found)
+        """The summaries of the curves that the readings train."""
+        return sorted(source.summary_file for sources in self.trained().values() for source in sources)
 
     def changed_experiments(self, specification: Specification) -> set[str]:
         """The experiments of which a specification changes a curve that the base has too."""

@@ -15,9 +15,10 @@ import xarray as xr
 
 from cbo_pipeline.claims import CLAIMS, files, judge_all, mnist
 from cbo_pipeline.claims.evidence import Evidence
-from cbo_pipeline.claims.reading_plan import ReadingPlan, Source, Specification
+from cbo_pipeline.claims.reading_plan import BASE, ReadingPlan, Source, Specification
 from cbo_pipeline.claims.readings import POSSIBLE
 from cbo_pipeline.claims.rule import NOT_TESTED
+from cbo_pipeline.config import Curve
 from cbo_pipeline.results import summaries as summary_files
 
 HORIZONS = {mnist.HORIZON: mnist.EXPERIMENT}  # experiments that continue another one
@@ -61,7 +62,7 @@ class Judge:
             "name": specification.name,
             "choices": {reading.choice: reading.value for reading in specification.readings},
             "grade": _grade(specification),
-            "runs": sum(len(s.seeds) for s in self.plan.sources(specification).values() if s.owner != "base"),
+            "runs": sum(len(s.seeds) for s in self.plan.sources(specification).values() if s.owner != BASE),
             "claims": verdicts,
         }
 
@@ -107,11 +108,22 @@ class Judge:
 
     def summary(self, source: Source) -> xr.Dataset | None:
         """The summary of a curve on the seeds of the readings; None if it was not made."""
-        path = self.results / Path(source.summary_file).relative_to("results")
-        key = str(path)
+        key = source.summary_file
         if key not in self._summaries:
-            self._summaries[key] = self._few_seeds(summary_files.read(path)) if path.is_file() else None
+            found = self._of_base(source.curve) if source.owner == BASE else self._of_reading(source)
+            self._summaries[key] = None if found is None else self._few_seeds(found)
         return self._summaries[key]
+
+    def _of_base(self, curve: Curve) -> xr.Dataset | None:
+        """A curve of the base's own summaries, which hold all curves of an experiment in one file."""
+        data = self.published.summaries.get(curve.experiment)
+        if data is None or curve.stem not in data["curve"]:
+            return None
+        return data.sel(curve=[curve.stem])
+
+    def _of_reading(self, source: Source) -> xr.Dataset | None:
+        path = self.results / Path(source.summary_file).relative_to("results")
+        return summary_files.read(path) if path.is_file() else None
 
     def _few_seeds(self, data: xr.Dataset) -> xr.Dataset:
         return data.isel(seed=np.argsort(data["seed"].values)[: self.plan.readings.most_seeds])
@@ -144,7 +156,8 @@ def robustness(claim: int, rows: Sequence[Mapping[str, Any]]) -> str:
         for row in judged
         if row["claims"][str(claim)]["moved"]
     ]
-    missing = f" ({len(tried) - len(judged)} readings were not run)" if len(judged) < len(tried) else ""
+    left = len(tried) - len(judged)
+    missing = f" ({left} reading{'s were' if left > 1 else ' was'} not run)" if left else ""
     if turning:
         return f"turns with: {'; '.join(turning)}{missing}"
     return f"robust: the same under {len(judged)} other reading{'s' if len(judged) > 1 else ''}{missing}"

@@ -5,9 +5,9 @@ from pathlib import Path
 from cbo_pipeline.figures import FIGURES, OF_READINGS, OVERVIEW, Figure, overview_of
 
 
-def figures_in(folder: Path, readings: bool = True) -> list[Figure]:
-    """The figures that are there as PNG, in the order of the table; with those of the readings if wanted."""
-    known = {**FIGURES, **(OF_READINGS if readings else {})}
+def figures_in(folder: Path) -> list[Figure]:
+    """The figures that are there as PNG, in the order of the table; then those of the readings."""
+    known = {**FIGURES, **OF_READINGS}
     return [figure for label, figure in known.items() if _is_there(folder, label)] + overviews_in(folder)
 
 

@@ -1,26 +1,43 @@
 """Where results come from: commit, machine, what they cost, how many runs."""
 
+import dataclasses
 import json
 import os
 import platform
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
+from cbo_pipeline.claims.reading_plan import JOINT
 from cbo_pipeline.config import memory
 from cbo_pipeline.errors import FileRefused
 from cbo_pipeline.files import whole_file
 from cbo_pipeline.results import job_times
+from cbo_pipeline.results.ledger import READINGS
 from cbo_pipeline.results.stage_code import digest_of
 
 NAME = "provenance.json"
 OWN_KEYS = ("kind", "code")  # what the file says about itself
 ROOT = Path(__file__).parents[3]  # of the checkout, where there is one
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one folder of results gave to a publication: what it held, where it was made and what its jobs took."""
+
+    what: str
+    runs: int
+    commit: str
+    machine: str
+    core_hours: float
+    wall_seconds: float
+    stages: Sequence[Sequence[str]] = ()  # lines of tables under job_times.COLUMNS: all jobs by stage,
+    curves: Sequence[Sequence[str]] = ()  # ... and those that train by what they train
 
 
 @dataclass(frozen=True)
@@ -35,6 +52,8 @@ class Made:
     curves: int
     seeds: Mapping[str, int] = field(default_factory=dict)  # the most that a curve of each experiment has
     versions: Mapping[str, str] = field(default_factory=dict)
+    reading_runs: int = 0  # those of other readings, beside ``runs``
+    parts: Sequence[Part] = ()  # of a publication, in the order in which they were published
 
 
 def read(folder: Path, summaries: Mapping[str, xr.Dataset]) -> Made:
@@ -44,7 +63,8 @@ def read(folder: Path, summaries: Mapping[str, xr.Dataset]) -> Made:
         return gather(folder, summaries)
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
-        return Made(**{key: value for key, value in told.items() if key not in OWN_KEYS})
+        parts = tuple(Part(**part) for part in told.get("parts", ()))
+        return Made(**{key: value for key, value in told.items() if key not in OWN_KEYS} | {"parts": parts})
     except (ValueError, TypeError, AttributeError):
         raise FileRefused(f"{path}: not a provenance of this pipeline; delete it and make it again") from None
 
@@ -56,20 +76,77 @@ def write(made: Made, folder: Path) -> None:
         partial.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def part_of(what: str, runs: int, jobs: Sequence[job_times.Job]) -> Part:
+    """What these jobs, made on this machine by this checkout, give to a publication."""
+    trained = [job for job in jobs if _trained(job)]
+    return Part(
+        what,
+        runs,
+        commit(),
+        machine(),
+        job_times.core_hours(jobs),
+        job_times.wall_seconds(jobs),
+        job_times.table(jobs, _stage),
+        job_times.table(trained, _trained) if trained else [],
+    )
+
+
+def _stage(job: job_times.Job) -> str:
+    of_reading = job.parts[0] == READINGS and _trained(job)
+    return f"train {job.parts[2]}, other readings" if of_reading else job.stage
+
+
+def _trained(job: job_times.Job) -> str:
+    """What a job trains, such as sine/cbo; of other readings, the reading and the experiment; else nothing."""
+    if job.parts[0] != READINGS:
+        return job.curve if job.stage.startswith("train ") else ""
+    if len(job.parts) != 5 or job.parts[2] == "summary":
+        return ""
+    reading, experiment = job.parts[1:3]
+    return f"{experiment}, {'combinations' if JOINT in reading else reading}"
+
+
+def published(parts: Sequence[Part], summaries: Mapping[str, xr.Dataset], readings: Sequence[xr.Dataset]) -> Made:
+    """What a publication says that consists of these parts and holds these summaries."""
+    return dataclasses.replace(
+        _counted(summaries),
+        commit=", ".join(dict.fromkeys(part.commit for part in parts)),
+        machine="; ".join(dict.fromkeys(part.machine for part in parts)),
+        core_hours=sum(part.core_hours for part in parts),
+        wall_seconds=sum(part.wall_seconds for part in parts),
+        reading_runs=sum(int(_has_run(data).sum()) for data in readings),
+        parts=tuple(parts),
+    )
+
+
 def gather(folder: Path, summaries: Mapping[str, xr.Dataset]) -> Made:
     """What this checkout, this machine and the benchmarks of the jobs say."""
     jobs = job_times.read(folder / "benchmarks")
-    has_run = {name: np.isfinite(data["risk"].isel(epoch=0)) for name, data in summaries.items()}
+    return dataclasses.replace(
+        _counted(summaries),
+        core_hours=job_times.core_hours(jobs) if jobs else None,
+        wall_seconds=job_times.wall_seconds(jobs) if jobs else None,
+    )
+
+
+def _counted(summaries: Mapping[str, xr.Dataset]) -> Made:
+    """How many runs these summaries hold, with this checkout and this machine; what they took is not known."""
+    has_run = {name: _has_run(data) for name, data in summaries.items()}
     return Made(
         commit=commit(),
         machine=machine(),
-        core_hours=job_times.core_hours(jobs) if jobs else None,
-        wall_seconds=job_times.wall_seconds(jobs) if jobs else None,
+        core_hours=None,
+        wall_seconds=None,
         runs=sum(int(found.sum()) for found in has_run.values()),
         curves=sum(data.sizes["curve"] for data in summaries.values()),
         seeds={name: int(found.sum("seed").max()) for name, found in has_run.items()},
         versions=versions(summaries),
     )
+
+
+def _has_run(data: xr.Dataset) -> xr.DataArray:
+    """Which seeds of which curves there are."""
+    return np.isfinite(data["risk"].isel(epoch=0))
 
 
 def versions(summaries: Mapping[str, xr.Dataset]) -> dict[str, str]:

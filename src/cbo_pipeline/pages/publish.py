@@ -1,41 +1,42 @@
 """From results to docs/reproduction and to the README: figures, verdicts, summaries, what it cost and where it ran.
 
-Nothing is typed by hand: ``make publish`` builds it all.
+Nothing is typed by hand: ``make publish`` builds it all. Results that were made later or elsewhere, such as other
+readings or longer runs, are added to a publication; all that depends on them is then made again from its summaries.
 """
 
 import math
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
 from cbo_pipeline import figures
+from cbo_pipeline.claims import reading_verdicts
 from cbo_pipeline.claims.files import read_verdicts
+from cbo_pipeline.claims.reading_plan import ReadingPlan
 from cbo_pipeline.config import Run, load_config, resolve, runs
 from cbo_pipeline.errors import FileRefused
 from cbo_pipeline.files import mark, whole_file
 from cbo_pipeline.pages import claims as pages
-from cbo_pipeline.pages import crate, index, provenance
+from cbo_pipeline.pages import crate, index, provenance, published_data, redraw
+from cbo_pipeline.pages import readings as readings_page
 from cbo_pipeline.pages.drawn import figures_in, number
 from cbo_pipeline.results import job_times as stages
-from cbo_pipeline.results import netcdf, verify
+from cbo_pipeline.results import readings as reading_files
 from cbo_pipeline.results import summaries as summary_files
+from cbo_pipeline.results import verify
 from cbo_pipeline.results.stage_code import digest_of
 
 BEGIN, END = "<!-- made by `make publish`: begin -->", "<!-- made by `make publish`: end -->"
 MANIFEST = ".published"  # the list of the files that publish made
 VERDICTS = ("claims.md", "claims.json", "speed.json")
-OTHERS = ("readings.json", "readings.md", "settings.html", "figures/gathering.gif")  # published if they were made
-MEASURED = ("cost", "checks")  # folders: what claims are judged by beside the summaries
-# Statistics over the seeds that figures show; those of other series follow from the seeds' own.
-STATISTICS_OF = ("risk", "accuracy", "risk_task_min", "variance")
-# Claim 15 compares the variances of neighbouring steps to the last bit.
-EXACT = ("variance",)
+READINGS = ("readings.json", "readings.md")
+OTHERS = (*READINGS, "settings.html", "figures/gathering.gif")  # published if they were made
 PAGE_BYTES = 3_000_000  # of the published page, if fewer points of single runs suffice: it is kept in the repository
-DIGITS = 20  # binary ones of what is rounded: six decimal ones
+PAPER = "the paper"  # what the first part of a publication holds
 
 
 def publish(results: Path, output: Path, readme: Path | None = None) -> list[Path]:
@@ -48,36 +49,74 @@ def publish(results: Path, output: Path, readme: Path | None = None) -> list[Pat
         if not (results / name).is_file():
             words = f"{results / name}: not there; make everything first (make paper)"
             raise FileRefused(words, code="no-such-file", file=str(results / name))
-    summaries = {p.name: summary_files.read(p) for p in sorted((results / "summary").glob("*.nc"))}
-    jobs = stages.read(results / "benchmarks")
+    summaries, jobs = published_data.summaries_in(results), stages.read(results / "benchmarks")
     if not summaries or not jobs:
         words = f"{results}: holds no {'summary' if jobs else 'benchmarks'}; make everything first (make paper)"
         raise FileRefused(words, code="missing", file=str(results))
-    claims = read_verdicts(results / "claims.json")
+    read_verdicts(results / "claims.json")
     verify.refuse_mixture(results, verify.verify(results, load_config()))
-    drawn = sorted(figures_in(results / "figures", readings=False), key=_order)
     before = _part_of(readme) if readme else None
     _clear(output)
     others = set(output.rglob("*"))
     (output / "figures").mkdir(parents=True, exist_ok=True)
-    for figure in drawn:
+    for figure in figures_in(results / "figures"):
         shutil.copy(results / "figures" / f"{figure.label}.png", output / "figures")
-    for name, data in summaries.items():
-        netcdf.write(lean(data), output / "summary" / name)
-    for name in VERDICTS:
-        shutil.copy(results / name, output)
-    for name in OTHERS:
+    published_data.store(results, summaries, output)
+    for name in (*VERDICTS, *OTHERS):
         if (results / name).is_file():
             shutil.copy(results / name, output / name)
-    for path in (path for name in MEASURED for path in sorted((results / name).rglob("*.json"))):
-        copy = output / path.relative_to(results)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, copy)
-    made = provenance.gather(results, {data.attrs["experiment"]: data for data in summaries.values()})
+    parts = [provenance.part_of(PAPER, _counted(summaries.values()), jobs)]
+    made = provenance.published(parts, _by_experiment(summaries), _readings(output))
     provenance.write(made, output)
-    said = _said(summaries, jobs, made)
-    _write(output / "README.md", _page(said, drawn, jobs, claims, made, output))
     index.write(output, output / index.NAME, wanted=PAGE_BYTES)
+    return _finish(output, others, made, readme, before)
+
+
+def add(results: Path, output: Path, readme: Path | None = None) -> list[Path]:
+    """Add the summaries that a folder of results holds to the publication in ``output``, over those of the same name.
+
+    Figures, verdicts and pages are made again from all summaries. Results of other code are refused.
+    """
+    crate.require_package()
+    if not (output / MANIFEST).is_file():
+        words = f"{output}: holds no publication to add to; publish the paper first (make publish)"
+        raise FileRefused(words, code="no-results", key="--output", file=str(output))
+    summaries, jobs = published_data.summaries_in(results), stages.read(results / "benchmarks")
+    added = [summary_files.read(results / path) for path in published_data.readings_in(results)]
+    if not (summaries or added) or not jobs:
+        words = f"{results}: holds no {'summary' if jobs else 'benchmarks'}; there is nothing to add"
+        raise FileRefused(words, code="missing", key="--results", file=str(results))
+    config, before = load_config(), _part_of(readme) if readme else None
+    verify.refuse_mixture(results, verify.verify(results, config))
+    kept = [row for row in verify.verify(output, config) if row.kind in ("summary", "cost", "check")]
+    verify.refuse_mixture(output, kept)
+    parts = provenance.read(output, {}).parts
+    old = _published(output)
+    others = set(output.rglob("*")) - set(old)
+    published_data.store(results, summaries, output)
+    part = provenance.part_of(_what(summaries, added), _counted([*summaries.values(), *added]), jobs)
+    made = provenance.published(
+        [*parts, part], _by_experiment(published_data.summaries_in(output)), _readings(output)
+    )
+    provenance.write(made, output)
+    if published_data.readings_in(output):
+        found = reading_verdicts.judge_readings(ReadingPlan.of(), output)
+        reading_files.write(pages.plain(found), output / READINGS[0])
+        readings_page.write_markdown(found, output / READINGS[1])
+    for _ in redraw.fill(output, suffixes=(".png",), wanted=PAGE_BYTES):
+        pass
+    return _finish(output, others, made, readme, before)
+
+
+def _finish(
+    output: Path, others: set[Path], made: provenance.Made, readme: Path | None, before: tuple[str, str] | None
+) -> list[Path]:
+    """Write what describes a publication: its page, its crate, its list of files, and the part of the README."""
+    claims = read_verdicts(output / "claims.json")
+    drawn = sorted(figures_in(output / "figures"), key=_order)
+    said = _said(published_data.summaries_in(output), made)
+    _write(output / "README.md", _page(said, drawn, claims, made, output))
+    (output / crate.NAME).unlink(missing_ok=True)  # it does not describe itself
     if crate.copy_workflow(output, provenance.ROOT):
         crate.write(output, _new(output, others), made, said, provenance.ROOT)
     if before is not None:
@@ -88,26 +127,32 @@ def publish(results: Path, output: Path, readme: Path | None = None) -> list[Pat
     return files
 
 
+def _what(summaries: Mapping[str, xr.Dataset], readings: Sequence[xr.Dataset]) -> str:
+    """What a folder adds, in words."""
+    of_readings = sorted({data.attrs["experiment"] for data in readings})
+    parts = [
+        *sorted(_by_experiment(summaries)),
+        *(["other readings of " + ", ".join(of_readings)] if readings else []),
+    ]
+    return "; ".join(parts)
+
+
+def _readings(output: Path) -> list[xr.Dataset]:
+    return [summary_files.read(output / path) for path in published_data.readings_in(output)]
+
+
+def _by_experiment(summaries: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
+    return {data.attrs["experiment"]: data for data in summaries.values()}
+
+
+def _counted(summaries) -> int:
+    """The runs in these summaries."""
+    return sum(int(np.isfinite(data["risk"].isel(epoch=0)).sum()) for data in summaries)
+
+
 def _new(output: Path, others: set[Path]) -> list[Path]:
     """The files of the folder that were not there before."""
     return sorted(path for path in output.rglob("*") if path.is_file() and path not in others)
-
-
-def lean(data: xr.Dataset) -> xr.Dataset:
-    """A summary for readers, a third as large: other statistics left out, numbers rounded to six digits."""
-    left_out = [n for n in data if n.endswith("_over_seeds") and n.removesuffix("_over_seeds") not in STATISTICS_OF]
-    result = data.drop_vars(left_out)
-    for name, variable in result.data_vars.items():
-        if variable.dtype.kind == "f" and name not in EXACT:
-            result[name] = variable.copy(data=rounded(variable.values))
-    result.attrs["comment"] = "published: numbers but for the variance rounded to six digits"
-    return result
-
-
-def rounded(x: np.ndarray) -> np.ndarray:
-    """Numbers with DIGITS binary digits, which compress well; no exponent is lost."""
-    mantissa, exponent = np.frexp(x)
-    return np.ldexp(np.round(mantissa * 2**DIGITS) / 2**DIGITS, exponent).astype(x.dtype)
 
 
 def coverage(summaries: dict[str, xr.Dataset]) -> str:
@@ -173,36 +218,48 @@ def _published(output: Path) -> list[Path]:
     return [path for path in inside if path.is_file() or path.is_symlink()]
 
 
-def _said(summaries: dict[str, xr.Dataset], jobs: Sequence[stages.Job], made: provenance.Made) -> str:
-    """What was run, where, and what it took, in a sentence."""
-    took = f"{stages.core_hours(jobs):.2f} core hours in {stages.span(stages.wall_seconds(jobs))}"
-    return f"{coverage(summaries)}, made on {made.machine} at commit {made.commit}: {took}."
+def _said(summaries: dict[str, xr.Dataset], made: provenance.Made) -> str:
+    """What was run, where, and what it took, in a few sentences."""
+    first, *later = made.parts
+    said = f"{coverage(summaries)}, made on {first.machine} at commit {first.commit}: {_took(first)}."
+    return " ".join([said, *(f"Added later: {p.what}, {p.runs} runs, {_took(p)}." for p in later)])
 
 
-def _page(said, drawn, jobs, claims, made: provenance.Made, output: Path) -> str:
-    size = sum(p.stat().st_size for p in (output / "summary").glob("*.nc")) / 1e6
+def _took(part: provenance.Part) -> str:
+    return f"{part.core_hours:.2f} core hours in {stages.span(part.wall_seconds)}"
+
+
+def _page(said, drawn, claims, made: provenance.Made, output: Path) -> str:
+    size = sum(p.stat().st_size for p in output.rglob("*.nc")) / 1e6
     missing = [f.label for f in figures.FIGURES.values() if f not in drawn]
+    where = [("commit", made.commit), ("machine", made.machine), *made.versions.items()]
     parts = [
         "# The reproduction",
         f"Made by `make publish`. {said} The verdicts, with numbers and intervals, are in [claims.md](claims.md):"
         f" {pages.tally(claims)}. How to read them: [docs/reproduction.md](../reproduction.md). All of it with"
         f" interactive figures is one page: download [{index.NAME}]({index.NAME}) and open it.",
+        *(
+            ["Every claim under every reading of the paper: [readings.md](readings.md)."]
+            * (output / READINGS[1]).is_file()
+        ),
         "## Where",
-        _table(("what", "which"), [("commit", made.commit), ("machine", made.machine), *made.versions.items()]),
+        _table(("what", "which"), where),
         "## What it cost",
         "One thread per job. The wall time is that in which at least one job of the stage was running; stages"
         " overlap. Core hours are processor time as Snakemake saw it, every half minute; the end of a job may be"
         " missing.",
-        _table(stages.COLUMNS, stages.table(jobs, lambda job: job.stage)),
-        "Training by method:",
-        _table(
-            ("runs of", *stages.COLUMNS[1:]),
-            stages.table([job for job in jobs if job.stage.startswith("train ")], lambda job: job.curve),
-        ),
+    ]
+    for part in made.parts:
+        heading = part.what[:1].upper() + part.what[1:]
+        parts += [f"### {heading}", f"Commit {part.commit}, {part.machine}.", _table(stages.COLUMNS, part.stages)]
+        if part.curves:
+            parts += ["Training by method:", _table(("runs of", *stages.COLUMNS[1:]), part.curves)]
+    parts += [
         "## The summaries",
-        f"`summary/{{experiment}}.nc`, {size:.1f} MB in all; docs/trajectories.md tells what is in them. Here numbers"
-        " are rounded to six digits (but for the variance), and statistics over the seeds are kept where"
-        " figures show them.",
+        f"`summary/{{experiment}}.nc`, and `readings/{{reading}}/summary/{{experiment}}/` for other readings,"
+        f" {size:.1f} MB in all; docs/trajectories.md tells what is in them. Here numbers are rounded to six digits"
+        " (but for the variance), and statistics over the seeds are kept where figures show them; of other readings"
+        " there is what they are judged by.",
     ]
     for figure in drawn:
         parts += [f"## {number(figure)}: {figure.title}", f"![{figure.title}](figures/{figure.label}.png)"]

@@ -14,7 +14,7 @@ from cbo_pipeline.errors import UserError
 from cbo_pipeline.pages import claims as pages
 from cbo_pipeline.pages import index, provenance
 from cbo_pipeline.pages.index import content, html
-from cbo_pipeline.results import readings, stage_code
+from cbo_pipeline.results import ledger, readings, stage_code
 
 COPIED = ("readings.json", "readings.md", provenance.NAME, "settings.html")
 FILM, FILM_OF = "gathering.gif", "gathering"
@@ -26,13 +26,24 @@ def redraw(published: Path, output: Path) -> Iterator[str]:
     if not evidence.summaries:
         words = f"{published}: holds no summaries; name a folder that `publish` made"
         raise UserError(words, code="no-results", file=str(published))
-    (output / "figures").mkdir(parents=True, exist_ok=True)
-    for name in ("summary", "cost", "checks"):
+    for name in ("summary", ledger.READINGS, "cost", "checks"):
         if (published / name).is_dir():
             shutil.copytree(published / name, output / name, dirs_exist_ok=True)
     for name in COPIED:
         if (published / name).is_file():
             shutil.copy(published / name, output)
+    yield from fill(output, evidence)
+
+
+def fill(
+    output: Path,
+    evidence: Evidence | None = None,
+    suffixes: tuple[str, ...] = (".pdf", ".png"),
+    wanted: int = index.LARGEST,
+) -> Iterator[str]:
+    """Make figures, verdicts and the page of a folder from its summaries; yields a line for each step."""
+    evidence = evidence or files.read_folder(output)
+    (output / "figures").mkdir(parents=True, exist_ok=True)
     found = output / "readings.json"
     own = [figures.overview_of(name) for name in evidence.summaries if not figures.has_own(name)]
     known = (*figures.FIGURES.values(), *own)
@@ -40,7 +51,7 @@ def redraw(published: Path, output: Path) -> Iterator[str]:
     jobs += list(figures.OF_READINGS) if found.is_file() else []
     # The film takes longest: it is begun first, and the others are drawn beside it.
     jobs = [*([FILM] if FILM_OF in evidence.summaries else []), *jobs]
-    with ProcessPoolExecutor(initializer=_share, initargs=(evidence, output)) as pool:
+    with ProcessPoolExecutor(initializer=_share, initargs=(evidence, output, suffixes)) as pool:
         drawn = pool.map(_draw, jobs)
         rows = claims.judge_all(evidence)
         if found.is_file():
@@ -55,7 +66,7 @@ def redraw(published: Path, output: Path) -> Iterator[str]:
         html.vega_bundle()  # kept for the page, as is the digest of its code
         stage_code.digest_of("page")
         yield from drawn
-    size = index.write_content(shown, output / "index.html")
+    size = index.write_content(shown, output / "index.html", wanted)
     yield f"{output / 'index.html'}: {size / 1e6:.1f} MB"
 
 
@@ -76,20 +87,20 @@ def _can_draw(figure: figures.Figure, evidence: Evidence) -> bool:
 _SHARED: dict[str, Any] = {}
 
 
-def _share(evidence: Evidence, output: Path) -> None:
-    _SHARED.update(evidence=evidence, output=output)
+def _share(evidence: Evidence, output: Path, suffixes: tuple[str, ...]) -> None:
+    _SHARED.update(evidence=evidence, output=output, suffixes=suffixes)
     gc.disable()  # the process ends soon; to look for cycles would take a tenth of its time
 
 
 def _draw(job: str) -> str:
     """Draw one figure, or the animation; returns what was made."""
-    evidence, output = _SHARED["evidence"], _SHARED["output"]
+    evidence, output, suffixes = (_SHARED[name] for name in ("evidence", "output", "suffixes"))
     if job == FILM:
         from cbo_pipeline.figures import animation
 
         animation.gathering({FILM_OF: evidence.summaries[FILM_OF]}, _figure(output, FILM))
         return str(_figure(output, FILM))
-    files = [_figure(output, f"{job}{suffix}") for suffix in (".pdf", ".png")]
+    files = [_figure(output, f"{job}{suffix}") for suffix in suffixes]
     if job in figures.OF_READINGS:
         figures.draw_readings(job, output / "readings.json", files)
     else:
@@ -99,7 +110,7 @@ def _draw(job: str) -> str:
         measured = {need.experiment for need in figure.needs} if figure.costs else set()
         costs = [cost for cost in evidence.costs if cost["experiment"] in measured]
         figures.draw_data(figure, data, costs, files)
-    return f"{_figure(output, job)}.pdf, .png"
+    return f"{_figure(output, job)}{', '.join(suffixes)}"
 
 
 def _figure(output: Path, name: str) -> Path:

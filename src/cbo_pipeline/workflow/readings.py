@@ -67,7 +67,7 @@ class Readings:
         return short_list(self._sources[wildcards.reading, curve_of(wildcards)].seeds)
 
     def summaries(self, wildcards) -> list[str]:
-        """The summaries that the readings are judged by."""
+        """The summaries that the readings are judged by, beside the base's own."""
         return self._plan.summary_files()
 
     def summaries_of(self, experiment: str) -> Callable[[Any], list[str]]:

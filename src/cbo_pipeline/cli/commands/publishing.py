@@ -44,6 +44,8 @@ def declare(commands) -> None:
         "--output", required=True, type=Path, help="folder to fill; what was published there before is replaced"
     )
     command.add_argument("--readme", type=Path, metavar="FILE", help="page whose part on the results is rewritten")
+    what = "add the results to what was published, and make all that depends on them again"
+    command.add_argument("--add", action="store_true", help=what)
 
 
 def _add_results(command) -> None:
@@ -122,7 +124,8 @@ def _article(options) -> int:
 def _publish(options) -> int:
     from cbo_pipeline.pages import publish
 
-    made = publish.publish(options.results, options.output, options.readme)
+    make = publish.add if options.add else publish.publish
+    made = make(options.results, options.output, options.readme)
     size = sum(path.stat().st_size for path in made) / 1e6
     streams.tell(
         f"{len(made)} files, {size:.1f} MB, in {options.output}" + (f"; {options.readme}" if options.readme else "")

@@ -92,7 +92,7 @@ def _scale(content: Content) -> Text:
     return [
         f"{counted(made.runs, 'run')} of {counted(made.curves, 'curve')} (most seeds of a curve: ",
         Said(seeds),
-        ")",
+        ")" + (f", and {made.reading_runs} of other readings" if made.reading_runs else ""),
     ]
 
 

@@ -86,7 +86,8 @@ def _made(content: Content) -> str:
         took = f"{made.core_hours:.2f} core hours"
         took += f" in {span(made.wall_seconds)}" if made.wall_seconds else ""
     rows = {
-        "Runs": f"{made.runs} runs, {made.curves} curves",
+        "Runs": f"{made.runs} runs, {made.curves} curves"
+        + (f"; {made.reading_runs} runs of other readings" if made.reading_runs else ""),
         "Seeds": seeds or "none",
         "Took": took,
         "Machine": made.machine,

@@ -1,0 +1,77 @@
+"""What a publication keeps of results: summaries for readers, smaller, and what else claims are judged by.
+
+summary/{experiment}.nc                              the paper as we read it
+readings/{reading}/summary/{experiment}/{curve}.nc   other readings of it
+cost/, checks/                                       measured costs, numerical checks
+"""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from cbo_pipeline.results import ledger, netcdf
+from cbo_pipeline.results import summaries as summary_files
+
+MEASURED = ("cost", "checks")  # folders: what claims are judged by beside the summaries
+# Statistics over the seeds that figures show; those of other series follow from the seeds' own.
+STATISTICS_OF = ("risk", "accuracy", "risk_task_min", "variance")
+# Claim 15 compares the variances of neighbouring steps to the last bit.
+EXACT = ("variance",)
+# Of other readings, what verdicts need: they are many, and nothing else of them is shown.
+JUDGED = (
+    "risk", "risk_over_seeds", "risk_smallest", "risk_largest", "risk_loop", "risk_loop_smallest", "risk_loop_largest",
+    "risk_task_min", "risk_task_max", "risk_task_final", "diverged", "settings", "run_code",
+)  # fmt: skip
+DIGITS = 20  # binary ones of what is rounded: six decimal ones
+COMMENT = "published: numbers but for the variance rounded to six digits"
+
+
+def summaries_in(results: Path) -> dict[str, xr.Dataset]:
+    """The summaries of a folder's experiments, by the names of their files."""
+    return {path.name: summary_files.read(path) for path in sorted((results / "summary").glob("*.nc"))}
+
+
+def readings_in(results: Path) -> list[Path]:
+    """The summaries of other readings, from the folder on."""
+    return sorted(path.relative_to(results) for path in results.glob(f"{ledger.READINGS}/*/summary/*/*.nc"))
+
+
+def store(results: Path, summaries: Mapping[str, xr.Dataset], output: Path) -> None:
+    """Put all that is published of a folder of results into the folder ``output``, over what it holds."""
+    for name, data in summaries.items():
+        netcdf.write(lean(data), output / "summary" / name)
+    for path in readings_in(results):
+        netcdf.write(lean_reading(summary_files.read(results / path)), output / path)
+    for path in (path for name in MEASURED for path in sorted((results / name).rglob("*.json"))):
+        copy = output / path.relative_to(results)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+
+
+def lean(data: xr.Dataset) -> xr.Dataset:
+    """A summary for readers, a third as large: other statistics left out, numbers rounded to six digits."""
+    left_out = [n for n in data if n.endswith("_over_seeds") and n.removesuffix("_over_seeds") not in STATISTICS_OF]
+    return _rounded(data.drop_vars(left_out))
+
+
+def lean_reading(data: xr.Dataset) -> xr.Dataset:
+    """A summary of another reading: what it is judged by, rounded likewise."""
+    return _rounded(data[[name for name in JUDGED if name in data]])
+
+
+def _rounded(data: xr.Dataset) -> xr.Dataset:
+    result = data.copy()
+    for name, variable in data.data_vars.items():
+        if variable.dtype.kind == "f" and name not in EXACT:
+            result[name] = variable.copy(data=rounded(variable.values))
+    result.attrs["comment"] = COMMENT
+    return result
+
+
+def rounded(x: np.ndarray) -> np.ndarray:
+    """Numbers with DIGITS binary digits, which compress well; no exponent is lost."""
+    mantissa, exponent = np.frexp(x)
+    return np.ldexp(np.round(mantissa * 2**DIGITS) / 2**DIGITS, exponent).astype(x.dtype)
