@@ -392,6 +392,29 @@ def test_all_combinations_are_shown_and_shares_wait_for_all_of_them(plan, result
     assert crossed["shares"]["1"] is None  # "fresh" alone was not run
 
 
+def test_specifications_are_all_combinations_and_the_readings_beside_them(plan, results):
+    """Those that were judged; each says the value of every choice, the base's if it does not change it."""
+    found = reading_verdicts.judge_readings(plan, results)
+    given = [tuple(taken.values()) for taken, _ in reading_verdicts.specifications(found, "1")]
+    assert list(reading_verdicts.specifications(found, "1")[0][0]) == ["scaling", "batches", "epochs", "adam"]
+    combined = {
+        (scaling, batches, epochs, "0.1")
+        for scaling, batches in (("divided by M", "a shuffle"), ("plain", "a shuffle"), ("plain", "fresh"))
+        for epochs in ("2000", "100")
+    }
+    assert len(given) == len(set(given))
+    assert set(given) == combined  # another rate of Adam's was not run, nor "fresh" alone
+    row = next(row for row in found["readings"] if row["name"] == "slow")
+    row["claims"]["1"]["value"] = 0.5
+    assert ("divided by M", "a shuffle", "2000", "0.01") in {
+        tuple(taken.values()) for taken, _ in reading_verdicts.specifications(found, "1")
+    }
+    found["crossed"] = None
+    alone = {tuple(taken.values()) for taken, _ in reading_verdicts.specifications(found, "1")}
+    assert ("plain", "fresh", "2000", "0.1") not in alone
+    assert ("divided by M", "a shuffle", "2000", "0.1") in alone
+
+
 def test_the_commands_write_and_read_the_file(plan, results, tmp_path, capsys):
     path = written(tmp_path, SMALL)
     out, page = tmp_path / "readings.json", tmp_path / "readings.md"

@@ -201,6 +201,27 @@ def crossed(judge: Judge) -> dict[str, Any] | None:
     }
 
 
+def specifications(found: Mapping[str, Any], claim: str) -> list[tuple[dict[str, str], Mapping[str, Any]]]:
+    """Every way to read the paper under which a claim was judged: the value of each choice, and what came of it.
+
+    That is the base and one reading at a time and, where choices were crossed, all their combinations.
+    """
+    crossed = found["crossed"] if found.get("crossed") and claim in found["crossed"]["shares"] else None
+    rows = [row for row in found["readings"] if claim in row["claims"]]
+    given = [({}, found["compared"][claim]), *((row["choices"], row["claims"][claim]) for row in rows)]
+    if crossed:
+        others = [(taken, one) for taken, one in given if not _among(taken, crossed["levels"])]
+        given = [*((row["choices"], row["claims"][claim]) for row in crossed["rows"]), *others]
+    names = dict.fromkeys(choice for taken, _ in given for choice in taken)
+    base = {choice: found["choices"][choice]["base"] for choice in names}
+    return [({**base, **taken}, one) for taken, one in given if one.get("value") is not None]
+
+
+def _among(taken: Mapping[str, str], levels: Mapping[str, Sequence[str]]) -> bool:
+    """Whether these values are one of the combinations."""
+    return all(value in levels.get(choice, ()) for choice, value in taken.items())
+
+
 SHAPLEY = (
     "Shapley shares of the variance of the claim's number over all combinations: what a choice explains alone goes to"
     " it, what several explain only together is divided equally among them; the shares add up to one"

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
+from cbo_pipeline.claims.reading_verdicts import specifications
 from cbo_pipeline.claims.rule import FAILS, HOLDS, IN_PART, NOT_TESTED, UNDECIDED
 from cbo_pipeline.figures import style
 
@@ -70,19 +71,18 @@ def _label(row: Found) -> str:
 def specification_curve(found: Found) -> Figure:
     """For every claim that turns: its number under all readings, sorted; below, which choice has which value."""
     turning = [c for c in sorted(found["robustness"], key=int) if found["robustness"][c].startswith("turns")]
-    panels = [_specifications(found, claim) for claim in turning]
-    panels = [panel for panel in panels if len(panel[1]) > 1]
+    panels = {claim: panel for claim in turning if len((panel := _specifications(found, claim))[1]) > 1}
     if not panels:
         figure, axes = plt.subplots()
         axes.text(0.5, 0.5, "no claim turns with a reading that was run", ha="center", va="center")
         axes.set_axis_off()
         return figure
-    heights = [h for choices, _ in panels for h in (1.6, 0.14 * sum(map(len, choices.values())) + 0.1)]
+    heights = [h for choices, _ in panels.values() for h in (1.6, 0.14 * sum(map(len, choices.values())) + 0.1)]
     figure, rows = plt.subplots(
         2 * len(panels), 1, figsize=(2 * style.COLUMN, sum(heights) + 0.5 * len(panels)), height_ratios=heights,
         squeeze=False,
     )  # fmt: skip
-    for claim, (choices, points), upper, lower in zip(turning, panels, rows[::2, 0], rows[1::2, 0], strict=False):
+    for (claim, (choices, points)), upper, lower in zip(panels.items(), rows[::2, 0], rows[1::2, 0], strict=True):
         _draw_numbers(upper, points, f"{claim}. {found['claims'][claim]}", found["base"][claim].get("line"))
         _draw_choices(lower, choices, points, found)
         lower.sharex(upper)
@@ -94,21 +94,11 @@ Point = tuple[float, tuple[float, float], str, dict[str, str]]  # number, interv
 
 def _specifications(found: Found, claim: str) -> tuple[dict[str, list[str]], list[Point]]:
     """The choices that vary with their values, and a point for each specification, sorted by its number."""
-    crossed = found["crossed"]
-    if crossed and claim in crossed["shares"]:
-        given = [(row["choices"], row["claims"][claim]) for row in crossed["rows"]]
-        levels = {choice: list(values) for choice, values in crossed["levels"].items()}
-    else:
-        rows = [row for row in found["readings"] if claim in row["claims"]]
-        names = list(dict.fromkeys(choice for row in rows for choice in row["choices"]))
-        base = {choice: found["choices"][choice]["base"] for choice in names}
-        given = [(base, found["compared"][claim])]
-        given += [({**base, **row["choices"]}, row["claims"][claim]) for row in rows]
-        levels = {choice: list(dict.fromkeys(taken[choice] for taken, _ in given)) for choice in names}
-    points = [
-        (one["value"], _ends(one), one["verdict"], taken) for taken, one in given if one.get("value") is not None
-    ]
-    return levels, sorted(points, key=lambda point: point[0])
+    given = specifications(found, claim)
+    names = given[0][0] if given else {}
+    levels = {choice: list(dict.fromkeys(taken[choice] for taken, _ in given)) for choice in names}
+    points = [(one["value"], _ends(one), one["verdict"], taken) for taken, one in given]
+    return {c: values for c, values in levels.items() if len(values) > 1}, sorted(points, key=lambda point: point[0])
 
 
 def _ends(one: Found) -> tuple[float, float]:

@@ -22,8 +22,8 @@ STATISTICS_OF = ("risk", "accuracy", "risk_task_min", "variance")
 EXACT = ("variance",)
 # Of other readings, what verdicts need: they are many, and nothing else of them is shown.
 JUDGED = (
-    "risk", "risk_over_seeds", "risk_smallest", "risk_largest", "risk_loop", "risk_loop_smallest", "risk_loop_largest",
-    "risk_task_min", "risk_task_max", "risk_task_final", "diverged", "settings", "run_code",
+    "risk", "risk_smallest", "risk_largest", "risk_loop", "risk_loop_smallest", "risk_loop_largest",
+    "risk_over_seeds", "risk_task_min", "risk_task_max", "risk_task_final", "diverged", "settings", "run_code",
 )  # fmt: skip
 DIGITS = 20  # binary ones of what is rounded: six decimal ones
 COMMENT = "published: numbers but for the variance rounded to six digits"

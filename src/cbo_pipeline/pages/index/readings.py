@@ -4,6 +4,7 @@ import html
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from cbo_pipeline.claims.reading_verdicts import specifications as specifications_of
 from cbo_pipeline.claims.rule import NOT_TESTED, VERDICTS
 from cbo_pipeline.pages.index import vega
 from cbo_pipeline.pages.index.vega import Chart, Key, Switches
@@ -109,23 +110,19 @@ def specifications(found: Found) -> Chart | None:
 
 
 def _points(found: Found, id: str) -> list[dict[str, Any]]:
-    """The numbers of one claim: under all combinations where they were crossed, else one reading at a time."""
-    crossed = found.get("crossed")
-    if crossed and id in crossed["shares"]:
-        given = [(_said(row["choices"]), row["claims"][id]) for row in crossed["rows"]]
-    else:
-        given = [("the base", found["compared"][id])]
-        given += [(words(row), row["claims"][id]) for row in found["readings"] if id in row["claims"]]
+    """The numbers of one claim under every reading, sorted."""
+    base = {choice: own["base"] for choice, own in found["choices"].items()}
     points = []
-    for choices, one in given:
-        if one.get("value") is not None and one["verdict"] != NOT_TESTED:
+    for taken, one in specifications_of(found, id):
+        if one["verdict"] != NOT_TESTED:
+            others = {choice: value for choice, value in taken.items() if value != base[choice]}
             low, high = one.get("spread") or (None, None)
             value = float(f"{one['value']:.4g}")
             ends = [value if end is None else float(f"{end:.4g}") for end in (low, high)]
             points.append(
                 {
                     "v": value, "lo": ends[0], "hi": ends[1], "c": VERDICTS.index(one["verdict"]),
-                    "verdict": one["verdict"], "choices": choices,
+                    "verdict": one["verdict"], "choices": _said(others) or "the base",
                 }
             )  # fmt: skip
     return sorted(points, key=lambda point: point["v"])
