@@ -7,7 +7,7 @@
 #   make horizon   ... with MNIST over thousands of epochs (some ten core hours)
 #   make report    Snakemake's report of the demo (make report OF=paper: of the paper)
 #   make verify    do the results in results/ still fit the code and the config?
-#   make publish   docs/reproduction, and the part of README.md on it, from results/
+#   make publish   docs/reproduction, and the part of README.md on it, from results/ (ADD=yes: added to what is there)
 #   make article   docs/article, the short article on the published results (as PDF where Chromium is installed)
 #   make setup     the environment in .venv, which all others make too
 #   make quick     the unit tests, in a minute
@@ -66,17 +66,20 @@ demo: $(VENV)/.workflow
 	$(SNAKEMAKE) --directory demo --configfile workflow/demo.yaml
 	@echo "Open demo/results/index.html; the figures are in demo/results/figures"
 
+# Hundreds of runs of the paper take less time than a process takes to start: ten of a curve share one.
+SHARED := --config runs_per_job=10
+
 paper: $(VENV)/.workflow
-	$(SNAKEMAKE)
+	$(SNAKEMAKE) $(SHARED)
 
 certain: $(VENV)/.workflow
-	$(SNAKEMAKE) --configfile workflow/many_seeds.yaml
+	$(SNAKEMAKE) $(SHARED) --configfile workflow/many_seeds.yaml
 
 readings: $(VENV)/.workflow
-	$(SNAKEMAKE) readings --configfile workflow/many_seeds.yaml
+	$(SNAKEMAKE) readings $(SHARED) --configfile workflow/many_seeds.yaml
 
 horizon: $(VENV)/.workflow
-	$(SNAKEMAKE) --configfile workflow/many_seeds.yaml workflow/horizon.yaml
+	$(SNAKEMAKE) $(SHARED) --configfile workflow/many_seeds.yaml workflow/horizon.yaml
 
 # What the report is of, how Snakemake is told, and where it goes.
 OF ?= demo
@@ -121,8 +124,9 @@ bench:
 	.bench-venv/bin/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[workflow]" cbx==1.0.4
 	.bench-venv/bin/python benchmarks/run.py $(ONLY)
 
+# With ADD=yes what results/ holds joins what was published before.
 publish: $(VENV)/.workflow
-	"$(BIN)/cbo-pipeline" publish --output docs/reproduction --readme README.md
+	"$(BIN)/cbo-pipeline" publish --output docs/reproduction --readme README.md $(if $(ADD),--add)
 
 PRINTER := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 

@@ -63,6 +63,7 @@ PLANNED = (
     "make bench",
     'make bench ONLY="bench_ot paper"',
     "make publish",
+    "make publish ADD=yes",
     "make article",
     "make rulegraph",
     "snakemake --cores 8 --configfile workflow/demo.yaml --directory demo fig2",
