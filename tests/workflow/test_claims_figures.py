@@ -74,6 +74,7 @@ def found(tmp_path):
         "most_seeds": 10,
         "choices": {name: {"what": f"choice {name}", "base": values[0]} for name, values in levels.items()},
         "claims": {str(claim.id): claim.claim for claim in CLAIMS},
+        "statistics": {str(claim.id): claim.statistic for claim in CLAIMS},
         "base": base,
         "compared": base,
         "readings": [
@@ -101,7 +102,8 @@ def test_the_matrix_shows_every_verdict_and_frames_what_turned(found):
 
 def test_the_specification_curve_is_sorted_and_shows_the_choices(found):
     panels = readings.specification_curve(reading_files.read(found)).axes
-    assert [axes.get_title() for axes in panels[::2]] == [f"{i}. {CLAIMS[i - 1].claim}" for i in (1, 10)]
+    for axes, claim in zip(panels[::2], (CLAIMS[0], CLAIMS[9]), strict=True):
+        assert " ".join(axes.get_title().split()) == f"{claim.id}. {claim.claim} Number: {claim.statistic}"
     dots = np.concatenate([line.get_xydata() for line in panels[0].lines if line.get_marker() == "."])
     np.testing.assert_array_equal(dots[np.argsort(dots[:, 0])][:, 1], [-1.5, -0.5, 0.5, 1.5])
     labels = [tick.get_text() for tick in panels[1].get_yticklabels()]

@@ -33,6 +33,7 @@ def judge_readings(plan: ReadingPlan, results: Path) -> dict[str, Any]:
         "most_seeds": plan.readings.most_seeds,
         "choices": {name: dataclasses.asdict(choice) for name, choice in plan.readings.choices.items()},
         "claims": {str(claim.id): claim.claim for claim in CLAIMS},
+        "statistics": {str(claim.id): claim.statistic for claim in CLAIMS},
         "base": _by_claim(judge_all(judge.published)),
         "compared": judge.base_verdicts(),
         "readings": rows,

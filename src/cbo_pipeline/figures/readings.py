@@ -83,7 +83,9 @@ def specification_curve(found: Found) -> Figure:
         squeeze=False,
     )  # fmt: skip
     for (claim, (choices, points)), upper, lower in zip(panels.items(), rows[::2, 0], rows[1::2, 0], strict=True):
-        _draw_numbers(upper, points, f"{claim}. {found['claims'][claim]}", found["base"][claim].get("line"))
+        _draw_numbers(upper, points, found["base"][claim].get("line"))
+        title = textwrap.fill(f"{claim}. {found['claims'][claim]}", 110)
+        upper.set_title(f"{title}\n{textwrap.fill('Number: ' + found['statistics'][claim], 150)}", fontsize=6.5)
         _draw_choices(lower, choices, points, found)
         lower.sharex(upper)
     return figure
@@ -106,7 +108,7 @@ def _ends(one: Found) -> tuple[float, float]:
     return (np.nan if low is None else low, np.nan if high is None else high)
 
 
-def _draw_numbers(axes: Axes, points: Sequence[Point], title: str, line: float | None) -> None:
+def _draw_numbers(axes: Axes, points: Sequence[Point], line: float | None) -> None:
     for verdict, (colour, _) in LOOKS.items():
         chosen = [(x, point) for x, point in enumerate(points) if point[2] == verdict]
         if not chosen:
@@ -119,7 +121,7 @@ def _draw_numbers(axes: Axes, points: Sequence[Point], title: str, line: float |
         axes.plot(places, values, ".", color=shade, markersize=3 if len(points) > 100 else 5, label=verdict)
     if line is not None:
         axes.axhline(line, color=style.BLACK, linewidth=0.8, linestyle=":")
-    axes.set(title=textwrap.fill(title, 110), ylabel="number", xlim=(-1, len(points)))
+    axes.set(ylabel="number", xlim=(-1, len(points)))
     axes.tick_params(labelbottom=False)
     axes.legend(fontsize=6, ncols=4)
 
