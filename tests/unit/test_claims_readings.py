@@ -420,7 +420,7 @@ def test_the_commands_write_and_read_the_file(plan, results, tmp_path, capsys):
     out, page = tmp_path / "readings.json", tmp_path / "readings.md"
     options = ["--results", str(results), "--file", str(path), "--json", str(out), "--markdown", str(page)]
     assert main(["readings", *options]) == 0
-    assert capsys.readouterr().err == "5 readings; claims that turn with one: 1\n"
+    assert capsys.readouterr().err == "5 readings (3 were not run); claims that turn with one: 1\n"
     assert "| scaling: plain | as good as ours | **○** |" in page.read_text()
     verdicts = tmp_path / "claims.json"
     assert (

@@ -92,7 +92,7 @@ def test_what_is_missing_is_said(tmp_path):
 def test_readings_that_turn_a_verdict_are_named(results, tmp_path):
     text, _ = made(tmp_path, results)
     section = text.split("## What turns with the reading")[1].split("\n## ")[0]
-    assert "2 readings were run" in section
+    assert "There are 2 readings, each judged" in section
     assert "**1.** Sine: CBO ends at a lower risk than Adam. Turns with: scaling." in section
     assert re.search(r"Claims 2, 3, .* keep their verdicts", section)
 

@@ -12,6 +12,7 @@ from cbo_pipeline.pages.article.numbers import counted, interval, listed, number
 from cbo_pipeline.pages.article.render import Block, Items, Paragraph, Pictures, Said, Table, Text, Value
 from cbo_pipeline.pages.claims import MARKS
 from cbo_pipeline.pages.index.content import Claim, Content
+from cbo_pipeline.pages.readings import run
 from cbo_pipeline.results.job_times import span
 
 # What is said of the claims of each verdict, before the list of them.
@@ -159,8 +160,8 @@ def _readings(content: Content) -> list[Block]:
         Paragraph(
             [
                 f"A reading is another value of one open choice that a fair reader could defend."
-                f" {sentence(counted(len(found['readings']), 'reading'))[:-1]} were run, each judged beside our own"
-                f" on the same seeds (at most {found['most_seeds']}) and epochs."
+                f" There are {run(found)}, each judged beside our own on the same seeds (at most"
+                f" {found['most_seeds']}) and epochs."
                 f" {_these(robust, 'keeps its verdict', 'keep their verdicts')} under every reading that was run and"
                 f" touches {'it' if len(robust) == 1 else 'them'}."
             ]
@@ -186,7 +187,7 @@ def _readings_in_short(found: Mapping[str, Any] | None) -> str:
     if not found:
         return "Other readings of the paper were not run."
     turning = [id for id, text in found["robustness"].items() if text.startswith("turns")]
-    count = counted(len(found["readings"]), "other reading")
+    count = run(found).replace("reading", "other reading", 1)
     if not turning:
         return f"Under {count} of what the text leaves open no verdict turns."
     turn = "verdict turns" if len(turning) == 1 else "verdicts turn"
