@@ -25,7 +25,7 @@ from synthetic import curve, settling
 from tiny import run_of
 
 SMALL = {
-    "most_seeds": 5,
+    "most_seeds": {"sine": 5, "square": 5},
     "choices": {
         "scaling": {"what": "scaling", "base": "divided by M"},
         "batches": {"what": "minibatches", "base": "a shuffle"},
@@ -51,7 +51,7 @@ SMALL = {
         },
     },
     "together": [["slow", "short"]],
-    "crossed": {"experiment": "sine", "claims": [1]},
+    "crossed": {"experiment": "sine", "claims": [1], "most_seeds": 5},
 }  # fmt: skip
 
 
@@ -106,7 +106,9 @@ def sine_keys(**keys):
          "crossed.same.plain", "wrong-type"),
         ({**SMALL, "crossed": {"experiment": "sine", "claims": [1], "same": ["plain"]}}, "crossed.same",
          "wrong-type"),
-        ({**SMALL, "most_seeds": 0}, "most_seeds", "wrong-type"),
+        ({**SMALL, "most_seeds": 5}, "most_seeds", "wrong-type"),
+        ({**SMALL, "most_seeds": {"sine": 0}}, "most_seeds.sine", "wrong-type"),
+        ({**SMALL, "crossed": {"most_seeds": "x"}}, "crossed.most_seeds", "wrong-type"),
         ({**SMALL, "reading": {}}, "reading", "unknown-key"),
         ({"choices": {}}, "readings", "missing"),
         ({**SMALL, "readings": [1]}, "readings", "wrong-type"),
@@ -438,6 +440,13 @@ def test_the_commands_write_and_read_the_file(plan, results, tmp_path, capsys):
         ([(HOLDS, False), (NOT_TESTED, False)], "robust: the same under 1 other reading (1 reading was not run)"),
         ([(UNDECIDED, True), (HOLDS, False)], "turns with: a b: 0 (undecided)"),
         ([(NOT_TESTED, False)], "other readings were not run"),
+        # On as many seeds as the readings have the base is undecided, too.
+        ([(UNDECIDED, False)], "open: undecided under 1 other reading, as here on the same few seeds"),
+        (
+            [(UNDECIDED, False), (HOLDS, False), (HOLDS, False), (UNDECIDED, False), (NOT_TESTED, False)],
+            "robust: the same under 2 other readings; undecided under 2 other readings, as here on the same few seeds"
+            " (1 reading was not run)",
+        ),
     ],
 )
 def test_robustness_in_words(verdicts, said):
@@ -445,7 +454,7 @@ def test_robustness_in_words(verdicts, said):
         {"choices": {"a_b": str(i)}, "claims": {"3": {"verdict": verdict, "moved": moved}}}
         for i, (verdict, moved) in enumerate(verdicts)
     ]
-    assert robustness(3, rows) == said
+    assert robustness(3, rows, {"verdict": HOLDS}) == said
 
 
 # Shares -----------------------------------------------------------------------------------------------------------

@@ -212,12 +212,17 @@ class ReadingPlan:
         for curve, (run, seeds) in own.items():
             owner = self._owners.setdefault(_deciding(run), specification.name)
             self._runs.setdefault((owner, curve), run)
-            sources[curve] = Source(owner, curve, seeds)
+            sources[curve] = Source(owner, curve, seeds[: self.most_seeds(specification, curve.experiment)])
         self._sources[specification.key] = sources
         base = self._curves(self.base)
         self._changed[specification.key] = {
             curve for curve, (run, _) in own.items() if curve not in base or run.json != base[curve][0].json
         }
+
+    def most_seeds(self, specification: Specification, experiment: str) -> int:
+        """How many seeds a specification is judged by at most: combinations are many, and have fewer."""
+        combined = specification.experiments is not None
+        return self.readings.crossed_seeds if combined else self.readings.seeds_of(experiment)
 
     def _curves(self, specification: Specification) -> dict[Curve, tuple[Run, tuple[int, ...]]]:
         """The curves of the experiments that a specification changes: a run that stands for all, and their seeds."""
@@ -228,7 +233,7 @@ class ReadingPlan:
             for name in runs(config):
                 seeds.setdefault(name.curve, []).append(name.seed)
             self._known_curves[key] = {
-                curve: (_resolved(config, curve, specification.name), tuple(sorted(own)[: self.readings.most_seeds]))
+                curve: (_resolved(config, curve, specification.name), tuple(sorted(own)))
                 for curve, own in seeds.items()
                 if curve.experiment in self.experiments
                 and _looked_at(curve, self.base.claims, specification.choices.adam, specification.choices.hybrid)
@@ -248,12 +253,13 @@ class ReadingPlan:
         return self._sources[specification.key]
 
     def trained(self) -> dict[str, list[Source]]:
-        """By reading: the curves that it has to train."""
+        """By reading: the curves that it has to train, with all seeds that anybody looks at."""
         found: dict[str, dict[Curve, Source]] = {}
         for sources in self._sources.values():
             for source in sources.values():
                 if source.owner != BASE:
-                    found.setdefault(source.owner, {})[source.curve] = source
+                    known = found.setdefault(source.owner, {})
+                    known[source.curve] = max(known.get(source.curve, source), source, key=lambda s: len(s.seeds))
         return {owner: list(curves.values()) for owner, curves in found.items()}
 
     def run(self, owner: str, name: RunName) -> Run:

@@ -4,6 +4,7 @@ No vote is taken: readings are shown beside the base, not averaged into a verdic
 """
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from math import factorial
@@ -30,15 +31,15 @@ def judge_readings(plan: ReadingPlan, results: Path) -> dict[str, Any]:
     judge = Judge(plan, Path(results))
     rows = [judge.row(specification) for specification in plan.specifications if specification.experiments is None]
     return {
-        "most_seeds": plan.readings.most_seeds,
+        "most_seeds": max(plan.readings.seeds_of(experiment) for experiment in judge.published.summaries),
         "choices": {name: dataclasses.asdict(choice) for name, choice in plan.readings.choices.items()},
         "claims": {str(claim.id): claim.claim for claim in CLAIMS},
         "statistics": {str(claim.id): claim.statistic for claim in CLAIMS},
-        "base": _by_claim(judge_all(judge.published)),
+        "base": judge.published_verdicts,
         "compared": judge.base_verdicts(),
         "readings": rows,
         "crossed": crossed(judge),
-        "robustness": {str(claim.id): robustness(claim.id, rows) for claim in CLAIMS},
+        "robustness": {str(c.id): robustness(c.id, rows, judge.published_verdicts[str(c.id)]) for c in CLAIMS},
     }
 
 
@@ -49,16 +50,20 @@ class Judge:
         self.plan, self.results = plan, results
         self.published = files.read_folder(results)
         self._summaries: dict[str, xr.Dataset | None] = {}
-        self._joins: dict[tuple[Source, ...], dict[str, xr.Dataset]] = {}
+        self._joins: dict[tuple, dict[str, xr.Dataset]] = {}
         self._base_verdicts: dict[frozenset, dict[str, Any]] = {}
 
     def row(self, specification: Specification) -> dict[str, Any]:
-        """The verdicts under a specification, each beside that of the base on the same seeds and epochs."""
+        """The verdicts under a specification, each beside that of the base on the same seeds and epochs.
+
+        A reading turns a verdict if its own is neither the published one nor that of the base on the same seeds.
+        """
         base = self.base_verdicts(self._without(specification))
         verdicts = self.verdicts(specification)
         for number, one in verdicts.items():
             one["base"] = base[number]["verdict"]
-            one["moved"] = NOT_TESTED not in (one["base"], one["verdict"]) and one["base"] != one["verdict"]
+            others = (one["base"], self.published_verdicts[number]["verdict"])
+            one["moved"] = NOT_TESTED not in (one["base"], one["verdict"]) and one["verdict"] not in others
         return {
             "name": specification.name,
             "choices": {reading.choice: reading.value for reading in specification.readings},
@@ -67,6 +72,11 @@ class Judge:
             "claims": verdicts,
         }
 
+    @functools.cached_property
+    def published_verdicts(self) -> dict[str, Any]:
+        """The verdicts on all seeds."""
+        return _by_claim(judge_all(self.published))
+
     def verdicts(self, specification: Specification) -> dict[str, Any]:
         """The verdicts on the claims of a specification."""
         claims = [claim for claim in CLAIMS if claim.id in specification.claims]
@@ -74,7 +84,7 @@ class Judge:
 
     def evidence(self, specification: Specification) -> Evidence:
         """What a specification is judged by: its own curves, and those of the base that it leaves as they are."""
-        joined = dict(self._joined(tuple(self.plan.sources(specification).values())))
+        joined = dict(self._joined(specification))
         for horizon in HORIZONS.keys() - self._without(specification):
             if horizon in self.published.summaries:
                 joined[horizon] = self.published.summaries[horizon]
@@ -86,33 +96,35 @@ class Judge:
             self.plan.wanted(specification),
         )
 
-    def _joined(self, sources: tuple[Source, ...]) -> dict[str, xr.Dataset]:
+    def _joined(self, specification: Specification) -> dict[str, xr.Dataset]:
         """The curves by experiment; specifications that only read them otherwise share them."""
-        if sources not in self._joins:
+        sources = tuple(self.plan.sources(specification).values())
+        key = sources, specification.experiments
+        if key not in self._joins:
             by_experiment: dict[str, list[xr.Dataset]] = {}
             for source in sources:
                 data = self.summary(source)
                 if data is not None:
-                    by_experiment.setdefault(source.curve.experiment, []).append(data)
-            self._joins[sources] = {name: summary_files.join(parts) for name, parts in by_experiment.items()}
-        return self._joins[sources]
+                    few = _few_seeds(data, self.plan.most_seeds(specification, source.curve.experiment))
+                    by_experiment.setdefault(source.curve.experiment, []).append(few)
+            self._joins[key] = {name: summary_files.join(parts) for name, parts in by_experiment.items()}
+        return self._joins[key]
 
     def base_verdicts(self, without: frozenset = frozenset()) -> dict[str, Any]:
         """The verdicts of the base, on the seeds that the readings have and without some experiments."""
         if without not in self._base_verdicts:
             kept = {name: data for name, data in self.published.summaries.items() if name not in without}
-            few = {name: self._few_seeds(data) for name, data in kept.items()}
+            few = {name: _few_seeds(data, self.plan.readings.seeds_of(name)) for name, data in kept.items()}
             wanted = self.plan.wanted(self.plan.base)
             evidence = dataclasses.replace(self.published, summaries=few, wanted=wanted)
             self._base_verdicts[without] = _by_claim(judge_all(evidence))
         return self._base_verdicts[without]
 
     def summary(self, source: Source) -> xr.Dataset | None:
-        """The summary of a curve on the seeds of the readings; None if it was not made."""
+        """The summary of a curve; None if it was not made."""
         key = source.summary_file
         if key not in self._summaries:
-            found = self._of_base(source.curve) if source.owner == BASE else self._of_reading(source)
-            self._summaries[key] = None if found is None else self._few_seeds(found)
+            self._summaries[key] = self._of_base(source.curve) if source.owner == BASE else self._of_reading(source)
         return self._summaries[key]
 
     def _of_base(self, curve: Curve) -> xr.Dataset | None:
@@ -126,13 +138,15 @@ class Judge:
         path = self.results / Path(source.summary_file).relative_to("results")
         return summary_files.read(path) if path.is_file() else None
 
-    def _few_seeds(self, data: xr.Dataset) -> xr.Dataset:
-        return data.isel(seed=np.argsort(data["seed"].values)[: self.plan.readings.most_seeds])
-
     def _without(self, specification: Specification) -> frozenset:
         """Long runs of an experiment say nothing about a reading that changes it and has only short ones."""
         changed = self.plan.changed_experiments(specification)
         return frozenset(name for name, of in HORIZONS.items() if of in changed)
+
+
+def _few_seeds(data: xr.Dataset, most: int) -> xr.Dataset:
+    """The first seeds of a summary."""
+    return data.isel(seed=np.argsort(data["seed"].values)[:most])
 
 
 def _by_claim(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -144,24 +158,33 @@ def _grade(specification: Specification) -> str:
     return POSSIBLE if POSSIBLE in grades else grades.pop()
 
 
-def robustness(claim: int, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Whether a claim keeps its verdict under all other readings, in words."""
-    tried = [row for row in rows if str(claim) in row["claims"]]
-    judged = [row for row in tried if row["claims"][str(claim)]["verdict"] != NOT_TESTED]
+def robustness(claim: int, rows: Sequence[Mapping[str, Any]], published: Mapping[str, Any]) -> str:
+    """Whether a claim keeps its verdict under all other readings, in words.
+
+    Readings have fewer seeds than what is published. One that is undecided where the base on the same seeds is
+    undecided, too, says nothing for or against a verdict that more seeds have decided.
+    """
+    tried = [(_words(row), row["claims"][str(claim)]) for row in rows if str(claim) in row["claims"]]
+    judged = [(words, one) for words, one in tried if one["verdict"] != NOT_TESTED]
     if not tried:
         return "robust: no other reading touches it"
     if not judged:
         return "other readings were not run"
-    turning = [
-        f"{_words(row)} ({row['claims'][str(claim)]['verdict']})"
-        for row in judged
-        if row["claims"][str(claim)]["moved"]
-    ]
     left = len(tried) - len(judged)
     missing = f" ({left} reading{'s were' if left > 1 else ' was'} not run)" if left else ""
+    turning = [f"{words} ({one['verdict']})" for words, one in judged if one["moved"]]
     if turning:
         return f"turns with: {'; '.join(turning)}{missing}"
-    return f"robust: the same under {len(judged)} other reading{'s' if len(judged) > 1 else ''}{missing}"
+    others = [one["verdict"] for _, one in judged if one["verdict"] != published["verdict"]]
+    same = len(judged) - len(others)
+    few = f"{' or '.join(dict.fromkeys(others))} under {_readings(len(others))}, as here on the same few seeds"
+    if not same:
+        return f"open: {few}{missing}"
+    return f"robust: the same under {_readings(same)}{'; ' + few if others else ''}{missing}"
+
+
+def _readings(count: int) -> str:
+    return f"{count} other reading{'s' if count > 1 else ''}"
 
 
 def _words(row: Mapping[str, Any]) -> str:

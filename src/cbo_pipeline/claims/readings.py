@@ -18,6 +18,7 @@ GRADES = (AS_GOOD, POSSIBLE)
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 KEYS = ("choice", "value", "grade", "claims", "config", "judge")
 NEEDED = ("choice", "value", "grade", "claims")
+USUAL_SEEDS = 10
 FILE_KEYS = ("most_seeds", "choices", "readings", "together", "crossed")
 
 
@@ -46,13 +47,18 @@ class Reading:
 class Readings:
     """All that readings.yaml declares."""
 
-    most_seeds: int
+    most_seeds: Mapping[str, int]  # by experiment
     choices: Mapping[str, Choice]
     entries: Mapping[str, Reading]
     together: tuple[tuple[str, ...], ...]
     crossed_experiment: str | None
     crossed_claims: tuple[int, ...]
+    crossed_seeds: int
     crossed_same: Mapping[str, tuple[str, ...]]  # by reading: the choices that make no difference beside it
+
+    def seeds_of(self, experiment: str) -> int:
+        """How many seeds a reading trains of a curve at most, one reading at a time."""
+        return self.most_seeds.get(experiment, USUAL_SEEDS)
 
     def crossed(self) -> dict[str, list[Reading]]:
         """By choice: the readings as good as ours that touch the claims whose readings are all combined."""
@@ -76,13 +82,25 @@ def load(path: str | Path | None = None) -> Readings:
     entries = {name: _reading(name, own, choices) for name, own in _table(content["readings"], "readings")}
     together = tuple(_names(names, entries, f"together[{i}]") for i, names in enumerate(content.get("together", ())))
     crossed = content.get("crossed") or {}
-    _only(crossed, ("experiment", "claims", "same"), "crossed")
+    _only(crossed, ("experiment", "claims", "most_seeds", "same"), "crossed")
     claims = _claims(crossed.get("claims", []), "crossed.claims")
     same = _same(crossed.get("same") or {}, entries, choices)
-    most = content.get("most_seeds", 10)
-    if type(most) is not int or most < 1:
-        raise messages.refuse("most_seeds", f"{messages.short(most)} is not a number of seeds", "wrong-type")
-    return Readings(most, choices, entries, together, crossed.get("experiment"), claims, same)
+    most = {name: _seeds(own, f"most_seeds.{name}") for name, own in _mapping(content, "most_seeds").items()}
+    seeds = _seeds(crossed.get("most_seeds", USUAL_SEEDS), "crossed.most_seeds")
+    return Readings(most, choices, entries, together, crossed.get("experiment"), claims, seeds, same)
+
+
+def _mapping(content: Mapping, key: str) -> Mapping:
+    own = content.get(key) or {}
+    if not isinstance(own, Mapping):
+        raise messages.refuse(key, f"{messages.short(own)} is not a mapping of experiments", "wrong-type")
+    return own
+
+
+def _seeds(number: Any, key: str) -> int:
+    if type(number) is not int or number < 1:
+        raise messages.refuse(key, f"{messages.short(number)} is not a number of seeds", "wrong-type")
+    return number
 
 
 def _reading(name: str, own: Mapping, choices: Mapping[str, Choice]) -> Reading:
