@@ -438,7 +438,10 @@ def test_the_commands_write_and_read_the_file(plan, results, tmp_path, capsys):
         ([], "robust: no other reading touches it"),
         ([(HOLDS, False)], "robust: the same under 1 other reading"),
         ([(HOLDS, False), (NOT_TESTED, False)], "robust: the same under 1 other reading (1 reading was not run)"),
-        ([(UNDECIDED, True), (HOLDS, False)], "turns with: a b: 0 (undecided)"),
+        ([(FAILS, True), (HOLDS, False)], "turns with: a b: 0 (does not hold)"),
+        ([(FAILS, True), (UNDECIDED, True)], "turns with: a b: 0 (does not hold); undecided with: a b: 1"),
+        ([(UNDECIDED, True), (HOLDS, False)], "robust: the same under 1 other reading; undecided with: a b: 0"),
+        ([(UNDECIDED, True), (UNDECIDED, True)], "open: undecided with: a b: 0; a b: 1"),
         ([(NOT_TESTED, False)], "other readings were not run"),
         # On as many seeds as the readings have the base is undecided, too.
         ([(UNDECIDED, False)], "open: undecided under 1 other reading, as here on the same few seeds"),

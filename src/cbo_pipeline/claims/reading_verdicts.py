@@ -18,7 +18,7 @@ from cbo_pipeline.claims import CLAIMS, files, judge_all, mnist
 from cbo_pipeline.claims.evidence import Evidence
 from cbo_pipeline.claims.reading_plan import BASE, ReadingPlan, Source, Specification
 from cbo_pipeline.claims.readings import POSSIBLE
-from cbo_pipeline.claims.rule import NOT_TESTED
+from cbo_pipeline.claims.rule import NOT_TESTED, UNDECIDED
 from cbo_pipeline.config import Curve
 from cbo_pipeline.results import summaries as summary_files
 
@@ -161,8 +161,8 @@ def _grade(specification: Specification) -> str:
 def robustness(claim: int, rows: Sequence[Mapping[str, Any]], published: Mapping[str, Any]) -> str:
     """Whether a claim keeps its verdict under all other readings, in words.
 
-    Readings have fewer seeds than what is published. One that is undecided where the base on the same seeds is
-    undecided, too, says nothing for or against a verdict that more seeds have decided.
+    Readings have fewer seeds than what is published. One that is undecided says nothing against a verdict that more
+    seeds have decided: only another verdict turns it.
     """
     tried = [(_words(row), row["claims"][str(claim)]) for row in rows if str(claim) in row["claims"]]
     judged = [(words, one) for words, one in tried if one["verdict"] != NOT_TESTED]
@@ -172,19 +172,29 @@ def robustness(claim: int, rows: Sequence[Mapping[str, Any]], published: Mapping
         return "other readings were not run"
     left = len(tried) - len(judged)
     missing = f" ({left} reading{'s were' if left > 1 else ' was'} not run)" if left else ""
-    turning = [f"{words} ({one['verdict']})" for words, one in judged if one["moved"]]
+    turning = [f"{words} ({one['verdict']})" for words, one in judged if one["moved"] and one["verdict"] != UNDECIDED]
+    unsure = [words for words, one in judged if one["moved"] and one["verdict"] == UNDECIDED]
+    others = [one["verdict"] for _, one in judged if one["verdict"] != published["verdict"] and not one["moved"]]
+    same = len(judged) - len(turning) - len(unsure) - len(others)
+    told = [f"undecided with: {'; '.join(unsure)}"] if unsure else []
     if turning:
-        return f"turns with: {'; '.join(turning)}{missing}"
-    others = [one["verdict"] for _, one in judged if one["verdict"] != published["verdict"]]
-    same = len(judged) - len(others)
-    few = f"{' or '.join(dict.fromkeys(others))} under {_readings(len(others))}, as here on the same few seeds"
-    if not same:
-        return f"open: {few}{missing}"
-    return f"robust: the same under {_readings(same)}{'; ' + few if others else ''}{missing}"
+        return "; ".join(["turns with: " + turning[0], *turning[1:], *told]) + missing
+    if others:
+        verdicts = " or ".join(dict.fromkeys(others))
+        told.insert(0, f"{verdicts} under {_readings(len(others))}, as here on the same few seeds")
+    if same:
+        return "; ".join([f"robust: the same under {_readings(same)}", *told]) + missing
+    return "open: " + "; ".join(told) + missing
 
 
 def _readings(count: int) -> str:
     return f"{count} other reading{'s' if count > 1 else ''}"
+
+
+def moving(found: Mapping[str, Any]) -> list[str]:
+    """The claims whose verdict some reading changes, by number."""
+    moved = {c for row in found["readings"] for c, one in row["claims"].items() if one["moved"]}
+    return sorted(moved, key=int)
 
 
 def _words(row: Mapping[str, Any]) -> str:

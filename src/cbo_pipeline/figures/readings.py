@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from cbo_pipeline.claims.reading_verdicts import specifications
+from cbo_pipeline.claims.reading_verdicts import moving, specifications
 from cbo_pipeline.claims.rule import FAILS, HOLDS, IN_PART, NOT_TESTED, UNDECIDED
 from cbo_pipeline.figures import style
 
@@ -69,9 +69,8 @@ def _label(row: Found) -> str:
 
 
 def specification_curve(found: Found) -> Figure:
-    """For every claim that turns: its number under all readings, sorted; below, which choice has which value."""
-    turning = [c for c in sorted(found["robustness"], key=int) if found["robustness"][c].startswith("turns")]
-    panels = {claim: panel for claim in turning if len((panel := _specifications(found, claim))[1]) > 1}
+    """For every claim that moves: its number under all readings, sorted; below, which choice has which value."""
+    panels = {claim: panel for claim in moving(found) if len((panel := _specifications(found, claim))[1]) > 1}
     if not panels:
         figure, axes = plt.subplots()
         axes.text(0.5, 0.5, "no claim turns with a reading that was run", ha="center", va="center")

@@ -4,6 +4,7 @@ import html
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from cbo_pipeline.claims.reading_verdicts import moving
 from cbo_pipeline.claims.reading_verdicts import specifications as specifications_of
 from cbo_pipeline.claims.rule import NOT_TESTED, VERDICTS
 from cbo_pipeline.pages.index import vega
@@ -53,10 +54,10 @@ def matrix(found: Found, mark: Callable[[str], str], classes: Mapping[str, str])
 
 
 def specifications(found: Found) -> Chart | None:
-    """For every claim that turns: its number under each reading, sorted, with its interval."""
+    """For every claim that moves: its number under each reading, sorted, with its interval."""
     rows, lines, shown = [], [], []
-    for id, text in sorted(found["robustness"].items(), key=lambda item: int(item[0])):
-        points = _points(found, id) if text.startswith("turns") else []
+    for id in moving(found):
+        points = _points(found, id)
         if len(points) > 1:
             rows += [{"k": len(shown), "i": i, **point} for i, point in enumerate(points)]
             line = found["compared"][id].get("line")
