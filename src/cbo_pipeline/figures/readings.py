@@ -24,7 +24,8 @@ LOOKS = {
     NOT_TESTED: ("#ffffff", "–"),
 }
 BLANK = "#f7f7f7"
-LONGEST = 46  # characters of a label
+LONGEST = 64  # characters of a label
+TITLE = 120  # characters of a line of a title
 
 
 def readings(found: Found) -> Figure:
@@ -49,7 +50,7 @@ def readings(found: Found) -> Figure:
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     shown = [Patch(facecolor=LOOKS[v][0], edgecolor="#888888", label=f"{LOOKS[v][1]} {v}") for v in LOOKS]
-    shown.append(Patch(facecolor="none", edgecolor=style.RED, linewidth=1.6, label="turned by the reading"))
+    shown.append(Patch(facecolor="none", edgecolor=style.RED, linewidth=1.6, label="not the verdict of the base"))
     figure.legend(handles=shown, loc="outside lower center", ncols=3, fontsize=6.5)
     return figure
 
@@ -83,8 +84,9 @@ def specification_curve(found: Found) -> Figure:
     )  # fmt: skip
     for (claim, (choices, points)), upper, lower in zip(panels.items(), rows[::2, 0], rows[1::2, 0], strict=True):
         _draw_numbers(upper, points, found["base"][claim].get("line"))
-        title = textwrap.fill(f"{claim}. {found['claims'][claim]}", 110)
-        upper.set_title(f"{title}\n{textwrap.fill('Number: ' + found['statistics'][claim], 150)}", fontsize=6.5)
+        said = f"{claim}. {found['claims'][claim]}", f"Number: {found['statistics'][claim]}"
+        title = "\n".join(textwrap.fill(text, TITLE) for text in said)
+        upper.set_title(title, fontsize=6.5, loc="left", x=-0.45)
         _draw_choices(lower, choices, points, found)
         lower.sharex(upper)
     return figure
@@ -137,5 +139,6 @@ def _draw_choices(axes: Axes, choices: Mapping[str, Sequence[str]], points: Sequ
             y += 1
         axes.axhline(y - 0.5, color="#cccccc", linewidth=0.5)
     axes.set_yticks(range(y), labels, fontsize=5.5)
-    axes.set(ylim=(y - 0.5, -0.5), xlabel="specifications, sorted by the number")
+    axes.set(ylim=(y - 0.5, -0.5), xlabel=f"{len(points)} specifications, sorted by the number")
+    axes.tick_params(labelbottom=False)
     axes.grid(visible=False)

@@ -21,7 +21,8 @@ def introduction(found: Found) -> str:
         f"{tally(found)}. A reading takes another value of one choice that the paper leaves open. Nothing is"
         " averaged:"
         f" readings stand beside the base, which is judged on the same seeds, at most {found['most_seeds']}, and the"
-        " same epochs. A frame marks a verdict that a reading turns."
+        " same epochs. A frame marks a verdict that is neither the published one nor that of the base on the same"
+        " seeds."
     )
 
 
