@@ -103,7 +103,7 @@ def test_the_matrix_shows_every_verdict_and_frames_what_turned(found):
 def test_the_specification_curve_is_sorted_and_shows_the_choices(found):
     panels = readings.specification_curve(reading_files.read(found)).axes
     for axes, claim in zip(panels[::2], (CLAIMS[0], CLAIMS[9]), strict=True):
-        assert " ".join(axes.get_title().split()) == f"{claim.id}. {claim.claim} Number: {claim.statistic}"
+        assert " ".join(axes.get_title(loc="left").split()) == f"{claim.id}. {claim.claim} Number: {claim.statistic}"
     dots = np.concatenate([line.get_xydata() for line in panels[0].lines if line.get_marker() == "."])
     np.testing.assert_array_equal(dots[np.argsort(dots[:, 0])][:, 1], [-1.5, -0.5, 0.5, 1.5])
     labels = [tick.get_text() for tick in panels[1].get_yticklabels()]

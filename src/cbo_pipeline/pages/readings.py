@@ -93,8 +93,8 @@ def _introduction(found: Found) -> list[str]:
     return [
         f"{tally(found)}. A reading takes another value of one choice that the paper leaves open"
         " (workflow/readings.yaml). Nothing is averaged: readings are shown beside the base, which is judged on the"
-        f" same seeds (at most {found['most_seeds']}) and epochs. A verdict that is neither the published one nor that"
-        " of the base on the same seeds is bold: if it is decided, the reading *turns* the claim.",
+        f" same seeds (at most {found['most_seeds']}) and epochs. A verdict that is neither the published one nor"
+        " that of the base on the same seeds is bold: if it is decided, the reading *turns* the claim.",
         "",
         f"{marks}; empty: the reading does not touch the claim.",
     ]
