@@ -382,6 +382,17 @@ def test_readings_are_judged_beside_the_base_on_the_same_seeds(plan, results):
     assert found["robustness"]["9"] == "robust: no other reading touches it"
 
 
+def test_a_reading_with_fewer_seeds_is_compared_with_as_few_of_the_base(plan, results, monkeypatch):
+    """A part of its runs may be missing."""
+    judge = reading_verdicts.Judge(plan, results)
+    plain = next(s for s in plan.specifications if s.name == "plain")
+    assert judge._seeds(plain) == frozenset()
+    monkeypatch.setitem(plan.readings.most_seeds, "sine", 8)  # of which the reading has five
+    assert judge._seeds(plain) == {("sine", 5)}
+    assert judge.base_verdicts()["1"]["seeds"] == 8
+    assert judge.base_verdicts(seeds=judge._seeds(plain))["1"]["seeds"] == 5
+
+
 def test_all_combinations_are_shown_and_shares_wait_for_all_of_them(plan, results):
     crossed = reading_verdicts.judge_readings(plan, results)["crossed"]
     assert crossed["levels"] == {

@@ -51,14 +51,14 @@ class Judge:
         self.published = files.read_folder(results)
         self._summaries: dict[str, xr.Dataset | None] = {}
         self._joins: dict[tuple, dict[str, xr.Dataset]] = {}
-        self._base_verdicts: dict[frozenset, dict[str, Any]] = {}
+        self._base_verdicts: dict[tuple, dict[str, Any]] = {}
 
     def row(self, specification: Specification) -> dict[str, Any]:
         """The verdicts under a specification, each beside that of the base on the same seeds and epochs.
 
         A reading turns a verdict if its own is neither the published one nor that of the base on the same seeds.
         """
-        base = self.base_verdicts(self._without(specification))
+        base = self.base_verdicts(self._without(specification), self._seeds(specification))
         verdicts = self.verdicts(specification)
         for number, one in verdicts.items():
             one["base"] = base[number]["verdict"]
@@ -110,15 +110,30 @@ class Judge:
             self._joins[key] = {name: summary_files.join(parts) for name, parts in by_experiment.items()}
         return self._joins[key]
 
-    def base_verdicts(self, without: frozenset = frozenset()) -> dict[str, Any]:
-        """The verdicts of the base, on the seeds that the readings have and without some experiments."""
-        if without not in self._base_verdicts:
+    def base_verdicts(self, without: frozenset = frozenset(), seeds: frozenset = frozenset()) -> dict[str, Any]:
+        """The verdicts of the base without some experiments, on the seeds that readings have.
+
+        ``seeds`` are pairs of an experiment and a number of seeds, where it is not the usual one.
+        """
+        key = without, seeds
+        if key not in self._base_verdicts:
             kept = {name: data for name, data in self.published.summaries.items() if name not in without}
-            few = {name: _few_seeds(data, self.plan.readings.seeds_of(name)) for name, data in kept.items()}
+            own = dict(seeds)
+            few = {n: _few_seeds(data, own.get(n, self.plan.readings.seeds_of(n))) for n, data in kept.items()}
             wanted = self.plan.wanted(self.plan.base)
             evidence = dataclasses.replace(self.published, summaries=few, wanted=wanted)
-            self._base_verdicts[without] = _by_claim(judge_all(evidence))
-        return self._base_verdicts[without]
+            self._base_verdicts[key] = _by_claim(judge_all(evidence))
+        return self._base_verdicts[key]
+
+    def _seeds(self, specification: Specification) -> frozenset:
+        """The experiments of which a specification has fewer seeds than usual, and how many."""
+        found: dict[str, int] = {}
+        for source in self.plan.sources(specification).values():
+            data = self.summary(source) if source.owner != BASE else None
+            if data is not None:
+                name = source.curve.experiment
+                found[name] = min(found.get(name, self.plan.readings.seeds_of(name)), data.sizes["seed"])
+        return frozenset((name, most) for name, most in found.items() if most < self.plan.readings.seeds_of(name))
 
     def summary(self, source: Source) -> xr.Dataset | None:
         """The summary of a curve; None if it was not made."""
