@@ -176,6 +176,9 @@ def test_results_are_added_to_a_publication(project, reference, tmp_path):
     output, readme = copy / "docs" / "reproduction", copy / "README.md"
     base = (output / "summary" / "sine.nc").read_bytes()
     results = more_results(reference, tmp_path)
+    other = results / "benchmarks/readings/float64/sine/cbo/M5_N8_seed0.tsv"  # trained, and not yet summarised
+    other.parent.mkdir(parents=True)
+    shutil.copy2(results / "benchmarks/readings/one_factor/sine/cbo/M5_N8_seed0.tsv", other)
     options = ["--results", results, "--output", output, "--readme", readme, "--add"]
     assert main(["publish", *map(str, options)]) == 0
     assert (output / "summary" / "sine.nc").read_bytes() == base
@@ -198,6 +201,8 @@ def test_results_are_added_to_a_publication(project, reference, tmp_path):
     described = {entity["@id"] for entity in graph if "File" in entity["@type"]}
     assert described == set((output / publish.MANIFEST).read_text().split()) - {"ro-crate-metadata.json"}
     assert "readings/one_factor/summary/sine/cbo_M5_N8.nc" in described
+    assert main(["publish", *map(str, options)]) == 0
+    assert provenance.read(output, {}) == made  # what was added before counts once
 
 
 def test_nothing_is_added_to_no_publication_or_from_no_results(project, reference, tmp_path):

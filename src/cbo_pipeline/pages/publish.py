@@ -7,7 +7,7 @@ readings or longer runs, are added to a publication; all that depends on them is
 import math
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +25,9 @@ from cbo_pipeline.pages import crate, index, provenance, published_data, redraw
 from cbo_pipeline.pages import readings as readings_page
 from cbo_pipeline.pages.drawn import figures_in, number
 from cbo_pipeline.results import job_times as stages
+from cbo_pipeline.results import ledger, verify
 from cbo_pipeline.results import readings as reading_files
 from cbo_pipeline.results import summaries as summary_files
-from cbo_pipeline.results import verify
 from cbo_pipeline.results.stage_code import digest_of
 
 BEGIN, END = "<!-- made by `make publish`: begin -->", "<!-- made by `make publish`: end -->"
@@ -82,22 +82,19 @@ def add(results: Path, output: Path, readme: Path | None = None) -> list[Path]:
         words = f"{output}: holds no publication to add to; publish the paper first (make publish)"
         raise FileRefused(words, code="no-results", key="--output", file=str(output))
     summaries, jobs = published_data.summaries_in(results), stages.read(results / "benchmarks")
-    added = [summary_files.read(results / path) for path in published_data.readings_in(results)]
-    if not (summaries or added) or not jobs:
+    if not (summaries or published_data.readings_in(results)) or not jobs:
         words = f"{results}: holds no {'summary' if jobs else 'benchmarks'}; there is nothing to add"
         raise FileRefused(words, code="missing", key="--results", file=str(results))
     config, before = load_config(), _part_of(readme) if readme else None
     verify.refuse_mixture(results, verify.verify(results, config))
     kept = [row for row in verify.verify(output, config) if row.kind in ("summary", "cost", "check")]
     verify.refuse_mixture(output, kept)
-    parts = provenance.read(output, {}).parts
-    old = _published(output)
-    others = set(output.rglob("*")) - set(old)
-    published_data.store(results, summaries, output)
-    part = provenance.part_of(_what(summaries, added), _counted([*summaries.values(), *added]), jobs)
-    made = provenance.published(
-        [*parts, part], _by_experiment(published_data.summaries_in(output)), _readings(output)
-    )
+    parts = list(provenance.read(output, {}).parts)
+    others = set(output.rglob("*")) - set(_published(output))
+    stored = published_data.store(results, summaries, output)
+    if stored:
+        parts.append(_added(stored, output, jobs))
+    made = provenance.published(parts, _by_experiment(published_data.summaries_in(output)), _readings(output))
     provenance.write(made, output)
     if published_data.readings_in(output):
         found = reading_verdicts.judge_readings(ReadingPlan.of(), output)
@@ -127,14 +124,27 @@ def _finish(
     return files
 
 
-def _what(summaries: Mapping[str, xr.Dataset], readings: Sequence[xr.Dataset]) -> str:
-    """What a folder adds, in words."""
-    of_readings = sorted({data.attrs["experiment"] for data in readings})
-    parts = [
-        *sorted(_by_experiment(summaries)),
-        *(["other readings of " + ", ".join(of_readings)] if readings else []),
-    ]
-    return "; ".join(parts)
+def _added(stored: Sequence[Path], output: Path, jobs: Sequence[stages.Job]) -> provenance.Part:
+    """The part of a publication that these summaries are, with the jobs that made them."""
+    made = {_owner(path.with_suffix("").parts) for path in stored}
+    experiments = sorted(experiment for reading, experiment in made if not reading)
+    of_readings = sorted({experiment for reading, experiment in made if reading})
+    told = [f"other readings of {', '.join(of_readings)}"] if of_readings else []
+    runs = _counted(summary_files.read(output / path) for path in stored)
+    return provenance.part_of("; ".join([*experiments, *told]), runs, [j for j in jobs if _owner(j.parts) in made])
+
+
+def _owner(parts: Sequence[str]) -> tuple[str, str]:
+    """The reading (none is the base) and the experiment that a summary, or the benchmark of a job, belongs to.
+
+    >>> _owner(("readings", "float64", "summary", "sine", "cbo_M100_N200")), _owner(("sine", "cbo", "M5_N8_seed0"))
+    (('float64', 'sine'), ('', 'sine'))
+    """
+    match tuple(parts):
+        case (ledger.READINGS, reading, "summary", experiment, *_) | (ledger.READINGS, reading, experiment, *_):
+            return reading, experiment
+        case ("summary" | "cost", experiment, *_) | (experiment, *_):
+            return "", experiment
 
 
 def _readings(output: Path) -> list[xr.Dataset]:
@@ -145,7 +155,7 @@ def _by_experiment(summaries: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]
     return {data.attrs["experiment"]: data for data in summaries.values()}
 
 
-def _counted(summaries) -> int:
+def _counted(summaries: Iterable[xr.Dataset]) -> int:
     """The runs in these summaries."""
     return sum(int(np.isfinite(data["risk"].isel(epoch=0)).sum()) for data in summaries)
 

@@ -39,16 +39,28 @@ def readings_in(results: Path) -> list[Path]:
     return sorted(path.relative_to(results) for path in results.glob(f"{ledger.READINGS}/*/summary/*/*.nc"))
 
 
-def store(results: Path, summaries: Mapping[str, xr.Dataset], output: Path) -> None:
-    """Put all that is published of a folder of results into the folder ``output``, over what it holds."""
-    for name, data in summaries.items():
-        netcdf.write(lean(data), output / "summary" / name)
-    for path in readings_in(results):
-        netcdf.write(lean_reading(summary_files.read(results / path)), output / path)
+def store(results: Path, summaries: Mapping[str, xr.Dataset], output: Path) -> list[Path]:
+    """Put all that is published of a folder of results into the folder ``output``, over what it holds.
+
+    Returns the summaries that were not there, or were others, from the folder on.
+    """
     for path in (path for name in MEASURED for path in sorted((results / name).rglob("*.json"))):
         copy = output / path.relative_to(results)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
+    stored = [
+        Path("summary", name) for name, data in summaries.items() if _put(lean(data), output / "summary" / name)
+    ]
+    for path in readings_in(results):
+        stored += [path] if _put(lean_reading(summary_files.read(results / path)), output / path) else []
+    return stored
+
+
+def _put(data: xr.Dataset, path: Path) -> bool:
+    """Write a summary; returns whether the file is another one now."""
+    before = path.read_bytes() if path.is_file() else None
+    netcdf.write(data, path)
+    return path.read_bytes() != before
 
 
 def lean(data: xr.Dataset) -> xr.Dataset:
