@@ -10,7 +10,7 @@ from cbo_pipeline.cli.main import main
 from cbo_pipeline.errors import FileRefused, UserError
 from cbo_pipeline.pages import compare
 from cbo_pipeline.pages.compare import AGREES, DIFFERS, NOT_COMPARED, SAME
-from cbo_pipeline.pages.publish import lean
+from cbo_pipeline.pages.published_data import lean
 from cbo_pipeline.results import contract, netcdf
 
 ADAM = synthetic.decay(0.5, 1e-4, 80, 8, noise=0.3, seed=1)

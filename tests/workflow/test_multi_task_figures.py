@@ -7,7 +7,7 @@ from matplotlib import pyplot as plt
 from cbo_pipeline import figures
 from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.figures import multi_task, style
-from cbo_pipeline.pages import publish
+from cbo_pipeline.pages import published_data
 from cbo_pipeline.results import costs as cost_files
 from cbo_pipeline.results import netcdf, runs
 from cbo_pipeline.results import summaries as summarise
@@ -59,7 +59,8 @@ def drawn():
 def test_what_is_published_is_enough_to_draw_it(multi_task_data, drawn):
     _, data = multi_task_data
     whole, lean = (
-        drawn(multi_task.multi_task_training, {"multi_task": found}).axes[0] for found in (data, publish.lean(data))
+        drawn(multi_task.multi_task_training, {"multi_task": found}).axes[0]
+        for found in (data, published_data.lean(data))
     )
     for one, other in zip(whole.lines, lean.lines, strict=True):
         np.testing.assert_allclose(one.get_ydata(), other.get_ydata(), rtol=1e-5)

@@ -19,7 +19,7 @@ from cbo_pipeline import figures
 from cbo_pipeline.claims import rule
 from cbo_pipeline.errors import FileRefused, UserError
 from cbo_pipeline.pages.claims import number
-from cbo_pipeline.pages.publish import EXACT, rounded
+from cbo_pipeline.pages.published_data import EXACT, rounded
 from cbo_pipeline.results import summaries
 from cbo_pipeline.results.contract import CONTRACT
 
