@@ -236,8 +236,12 @@ def other_readings(rows: list[dict], hostile: str) -> dict:
     return pages.plain(
         {
             "most_seeds": 10,
-            "choices": {"scaling": {"what": "scaling", "base": "divided by M"}},
+            "choices": {
+                "scaling": {"what": "scaling", "base": "divided by M"},
+                "precision": {"what": "floating point", "base": "float32"},
+            },
             "claims": {str(row["id"]): row["claim"] for row in rows},
+            "statistics": {str(row["id"]): row["statistic"] for row in rows},
             "base": base,
             "compared": base,
             "readings": [
