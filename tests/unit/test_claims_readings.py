@@ -471,6 +471,11 @@ def test_robustness_in_words(verdicts, said):
     assert robustness(3, rows, {"verdict": HOLDS}) == said
 
 
+def test_what_is_undecided_is_not_called_robust():
+    rows = [{"choices": {"a": "b"}, "claims": {"3": {"verdict": UNDECIDED, "moved": False}}}]
+    assert robustness(3, rows, {"verdict": UNDECIDED}) == "open: undecided under 1 other reading, too"
+
+
 # Shares -----------------------------------------------------------------------------------------------------------
 
 

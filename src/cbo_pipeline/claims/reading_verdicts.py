@@ -197,6 +197,8 @@ def robustness(claim: int, rows: Sequence[Mapping[str, Any]], published: Mapping
     if others:
         verdicts = " or ".join(dict.fromkeys(others))
         told.insert(0, f"{verdicts} under {_readings(len(others))}, as here on the same few seeds")
+    if same and published["verdict"] == UNDECIDED:
+        return f"open: undecided under {_readings(same)}, too" + missing
     if same:
         return "; ".join([f"robust: the same under {_readings(same)}", *told]) + missing
     return "open: " + "; ".join(told) + missing

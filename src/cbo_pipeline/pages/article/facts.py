@@ -155,7 +155,8 @@ def _readings(content: Content) -> list[Block]:
     said = sorted(found["robustness"].items(), key=lambda item: int(item[0]))
     turning = {int(id): text for id, text in said if text.startswith("turns")}
     robust = [id for id, text in said if text.startswith("robust")]
-    others = [id for id, _ in said if int(id) not in turning and id not in robust]
+    open_ones = [id for id, text in said if text.startswith("open")]
+    others = [id for id, _ in said if int(id) not in turning and id not in (*robust, *open_ones)]
     parts: list[Block] = [
         Paragraph(
             [
@@ -167,6 +168,8 @@ def _readings(content: Content) -> list[Block]:
             ]
         )
     ]
+    if open_ones:
+        parts.append(Paragraph([f"{_these(open_ones, 'is', 'are')} left undecided by other readings, too."]))
     if others:
         parts.append(Paragraph([f"{_these(others, 'was', 'were')} not judged under other readings."]))
     if not turning:
