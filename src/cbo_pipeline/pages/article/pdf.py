@@ -1,4 +1,8 @@
-"""A page as PDF, printed by Chromium or Chrome if one is installed. The dates in it are left out of its bytes."""
+"""A page as PDF, printed by Chromium or Chrome if one is installed.
+
+What differs from one printing to the next does not stay in its bytes: the dates, and the numbers that the browser
+happened to have given to the elements of the page.
+"""
 
 import contextlib
 import re
@@ -13,6 +17,7 @@ from cbo_pipeline.files import check_writable, whole_file
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SECONDS = 300
 DATE = re.compile(rb"/(CreationDate|ModDate) \(D:[^)]*\)")
+ELEMENT = re.compile(rb"\(node(\d{8})\)")
 
 
 def browser() -> str | None:
@@ -46,9 +51,20 @@ def write(page: Path, output: Path) -> None:
         if not made.is_file():
             words = f"--pdf: {program} printed nothing; print {page} by hand"
             raise UserError(words, code="failed-program", key="--pdf")
-        content = DATE.sub(lambda found: _without_date(found[0]), made.read_bytes())
+        content = settled(made.read_bytes())
     with whole_file(output) as partial:
         partial.write_bytes(content)
+
+
+def settled(content: bytes) -> bytes:
+    """A PDF without dates, and with its elements numbered from zero on, in the order that they had.
+
+    >>> settled(b"/ModDate (D:2026) (node00000163) (node00000160) (node00000163)")
+    b'/ModDate (D:0000) (node00000001) (node00000000) (node00000001)'
+    """
+    content = DATE.sub(lambda found: _without_date(found[0]), content)
+    places = {number: place for place, number in enumerate(sorted(set(ELEMENT.findall(content))))}
+    return ELEMENT.sub(lambda found: b"(node%08d)" % places[found[1]], content)
 
 
 def _without_date(entry: bytes) -> bytes:
