@@ -246,8 +246,10 @@ def other_readings(rows: list[dict], hostile: str) -> dict:
             "compared": base,
             "readings": [
                 {"name": "plain", "choices": {"scaling": f"not divided{hostile}"}, "grade": "as_good", "runs": 20,
+                 "words": f"scaling: not divided{hostile}",
                  "claims": {"1": turned, "2": same}},
                 {"name": "float64", "choices": {"precision": "float64"}, "grade": "possible", "runs": 20,
+                 "words": "floating point: float64",
                  "claims": {"1": {**base["1"], "base": "holds", "moved": False}}},
             ],
             "crossed": None,

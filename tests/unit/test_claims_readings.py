@@ -465,14 +465,14 @@ def test_the_commands_write_and_read_the_file(plan, results, tmp_path, capsys):
 )
 def test_robustness_in_words(verdicts, said):
     rows = [
-        {"choices": {"a_b": str(i)}, "claims": {"3": {"verdict": verdict, "moved": moved}}}
+        {"words": f"a b: {i}", "claims": {"3": {"verdict": verdict, "moved": moved}}}
         for i, (verdict, moved) in enumerate(verdicts)
     ]
     assert robustness(3, rows, {"verdict": HOLDS}) == said
 
 
 def test_what_is_undecided_is_not_called_robust():
-    rows = [{"choices": {"a": "b"}, "claims": {"3": {"verdict": UNDECIDED, "moved": False}}}]
+    rows = [{"words": "a: b", "claims": {"3": {"verdict": UNDECIDED, "moved": False}}}]
     assert robustness(3, rows, {"verdict": UNDECIDED}) == "open: undecided under 1 other reading, too"
 
 

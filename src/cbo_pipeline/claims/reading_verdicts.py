@@ -67,6 +67,10 @@ class Judge:
         return {
             "name": specification.name,
             "choices": {reading.choice: reading.value for reading in specification.readings},
+            "words": " and ".join(
+                f"{self.plan.readings.choices[reading.choice].what}: {reading.value}"
+                for reading in specification.readings
+            ),
             "grade": _grade(specification),
             "runs": sum(len(s.seeds) for s in self.plan.sources(specification).values() if s.owner != BASE),
             "claims": verdicts,
@@ -179,7 +183,7 @@ def robustness(claim: int, rows: Sequence[Mapping[str, Any]], published: Mapping
     Readings have fewer seeds than what is published. One that is undecided says nothing against a verdict that more
     seeds have decided: only another verdict turns it.
     """
-    tried = [(_words(row), row["claims"][str(claim)]) for row in rows if str(claim) in row["claims"]]
+    tried = [(row["words"], row["claims"][str(claim)]) for row in rows if str(claim) in row["claims"]]
     judged = [(words, one) for words, one in tried if one["verdict"] != NOT_TESTED]
     if not tried:
         return "robust: no other reading touches it"
@@ -212,11 +216,6 @@ def moving(found: Mapping[str, Any]) -> list[str]:
     """The claims whose verdict some reading changes, by number."""
     moved = {c for row in found["readings"] for c, one in row["claims"].items() if one["moved"]}
     return sorted(moved, key=int)
-
-
-def _words(row: Mapping[str, Any]) -> str:
-    """A reading by what it takes, such as "scaling: not divided by M"."""
-    return " and ".join(f"{choice.replace('_', ' ')}: {value}" for choice, value in row["choices"].items())
 
 
 def crossed(judge: Judge) -> dict[str, Any] | None:

@@ -105,13 +105,8 @@ def _matrix(found: Found) -> tuple[str, Sequence[str], list[list[str]]]:
     lines = [["**published**", "", *(MARKS[found["base"][c]["verdict"]] for c in claims)]]
     lines.append(["**the same seeds**", "", *(MARKS[found["compared"][c]["verdict"]] for c in claims)])
     for row in found["readings"]:
-        lines.append([words(row), GRADES[row["grade"]], *(_cell(row["claims"].get(c)) for c in claims)])
+        lines.append([row["words"], GRADES[row["grade"]], *(_cell(row["claims"].get(c)) for c in claims)])
     return "Verdicts", ("reading", "grade", *claims), lines
-
-
-def words(row: Found) -> str:
-    """A reading by what it takes."""
-    return ", ".join(f"{choice.replace('_', ' ')}: {value}" for choice, value in row["choices"].items())
 
 
 def _cell(one: Found | None) -> str:
@@ -135,7 +130,7 @@ def _numbers(found: Found) -> tuple[str, Sequence[str], list[list[str]]]:
         for claim, one in row["claims"].items():
             if one["verdict"] != NOT_TESTED:
                 values = (number(one["value"]), interval(one["spread"]), one["base"], one["seen"])
-                lines.append([words(row), claim, f"{_cell(one)} {one['verdict']}", *values])
+                lines.append([row["words"], claim, f"{_cell(one)} {one['verdict']}", *values])
     columns = ("reading", "claim", "verdict", "number", "interval", "verdict of the base", "what was seen")
     return "Every number", columns, lines
 

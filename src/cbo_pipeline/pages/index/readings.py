@@ -9,7 +9,7 @@ from cbo_pipeline.claims.reading_verdicts import specifications as specification
 from cbo_pipeline.claims.rule import NOT_TESTED, VERDICTS
 from cbo_pipeline.pages.index import vega
 from cbo_pipeline.pages.index.vega import Chart, Key, Switches
-from cbo_pipeline.pages.readings import GRADES, tally, words
+from cbo_pipeline.pages.readings import GRADES, tally
 
 Found = Mapping[str, Any]
 COLOURS = ("var(--v-holds)", "var(--v-part)", "var(--v-open)", "var(--v-fails)", "var(--v-none)")
@@ -41,7 +41,7 @@ def matrix(found: Found, mark: Callable[[str], str], classes: Mapping[str, str])
         )
 
     rows = [("as published", "", found["base"]), ("on the same seeds", "", found["compared"])]
-    rows += [(words(row), GRADES.get(row["grade"], ""), row["claims"]) for row in found["readings"]]
+    rows += [(row["words"], GRADES.get(row["grade"], ""), row["claims"]) for row in found["readings"]]
     head = "".join(f'<th scope="col"><a href="#claim-{html.escape(id)}">{html.escape(id)}</a></th>' for id in ids)
     body = "".join(
         f'<tr><th scope="row">{html.escape(name)}<small>{html.escape(grade)}</small></th>'
