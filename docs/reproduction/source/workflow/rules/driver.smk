@@ -35,4 +35,11 @@ onstart:
 
 onsuccess:
     if workflow.is_main_process:
+        if ASKED.makes:
+            driver_lock.enter(logger.warning)
         left_over.clear(PLAN, logger.warning)
+
+
+onerror:
+    if workflow.is_main_process and ASKED.makes:
+        driver_lock.enter(logger.warning)

@@ -1,4 +1,5 @@
 RECORDS = shared_jobs.Records(PLAN, workflow)
+MEGABYTES = PLAN.most_megabytes(PLAN.without_mnist)  # found out once, however many jobs there are
 
 
 rule train:
@@ -17,7 +18,7 @@ rule train:
         ENV
     threads: 1
     resources:
-        mem_mb=PLAN.most_megabytes(PLAN.without_mnist),
+        mem_mb=MEGABYTES,
         runtime=60,
     params:
         settings=RECORDS.settings,
@@ -60,7 +61,7 @@ for job in driver.shared_jobs_of(PLAN, workflow):
             ENV
         threads: 1
         resources:
-            mem_mb=PLAN.most_megabytes(PLAN.without_mnist),
+            mem_mb=MEGABYTES,
             runtime=job.minutes,
         params:
             curve=job.remembered,
