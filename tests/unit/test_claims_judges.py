@@ -338,6 +338,18 @@ def test_risks_that_fall_and_rise_again_fall_in_part():
     assert row["verdict"] == IN_PART, row["seen"]
 
 
+@pytest.mark.parametrize(("by", "found"), [(1e-4, HOLDS), (1e-6, IN_PART)])
+def test_a_change_of_the_sixth_digit_is_no_fall(by, found):
+    """Or else published numbers, which have six digits, would be judged otherwise than those that they come from."""
+    results = multi_task()
+    data = results.summaries["multi_task"]
+    for name in ("risk", "risk_task_min"):
+        values = data[name].values
+        values[..., 1:] = values[..., 20:21] * np.repeat([1, *(0.5 * (1 - by) ** np.arange(9))], 20)
+    row = verdict(7, results)
+    assert row["verdict"] == found, row["seen"]
+
+
 def memory(shared, separate, shared_peak=None, separate_peak=None, N=200):
     risk = decay(1e-2, 1e-3, 10, 1)
     curves = [
