@@ -24,8 +24,8 @@ STILL = 1e-5  # a risk that falls by a smaller share stands still: the particles
     statistic=f"median over seeds of log10(last / first of {WINDOWS} equal parts of training), the weaker of the two;"
     f" and of the share of the {WINDOWS - 1} steps from part to part in which they fall by more than {STILL:g}",
     threshold=f"below 0, and above {MOST:.0%} of the steps, for both",
-    why="to fall during training is more than to end below the start, and single steps may rise by chance; a change of"
-    " the sixth digit is a standstill",
+    why="to fall during training is more than to end below the start, and single steps may rise by chance; a change"
+    " of the sixth digit is a standstill",
     needs=("multi_task/multi_task_cbo",),
 )
 def both_fall(evidence: Evidence) -> Judgement:
