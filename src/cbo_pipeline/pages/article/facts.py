@@ -163,8 +163,8 @@ def _readings(content: Content) -> list[Block]:
                 f"A reading is another value of one open choice that a fair reader could defend."
                 f" There are {run(found)}, each judged beside our own on the same seeds (at most"
                 f" {found['most_seeds']}) and epochs."
-                f" {_these(robust, 'keeps its verdict', 'keep their verdicts')}: no reading that was run gives another"
-                " one, though some leave it undecided on so few seeds."
+                f" {_these(robust, 'keeps its verdict', 'keep their verdicts')}: no reading that was run gives"
+                " another one, though some leave it undecided on so few seeds."
             ]
         )
     ]
