@@ -393,6 +393,12 @@ def test_a_reading_with_fewer_seeds_is_compared_with_as_few_of_the_base(plan, re
     assert judge.base_verdicts(seeds=judge._seeds(plain))["1"]["seeds"] == 5
 
 
+def test_without_any_results_nothing_is_judged(plan, tmp_path):
+    found = reading_verdicts.judge_readings(plan, tmp_path)
+    assert {one["verdict"] for one in found["base"].values()} == {NOT_TESTED}
+    assert found["robustness"]["1"] == "other readings were not run"
+
+
 def test_all_combinations_are_shown_and_shares_wait_for_all_of_them(plan, results):
     crossed = reading_verdicts.judge_readings(plan, results)["crossed"]
     assert crossed["levels"] == {

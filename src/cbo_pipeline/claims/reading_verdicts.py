@@ -17,7 +17,7 @@ import xarray as xr
 from cbo_pipeline.claims import CLAIMS, files, judge_all, mnist
 from cbo_pipeline.claims.evidence import Evidence
 from cbo_pipeline.claims.reading_plan import BASE, ReadingPlan, Source, Specification
-from cbo_pipeline.claims.readings import POSSIBLE
+from cbo_pipeline.claims.readings import POSSIBLE, USUAL_SEEDS
 from cbo_pipeline.claims.rule import NOT_TESTED, UNDECIDED
 from cbo_pipeline.config import Curve
 from cbo_pipeline.results import summaries as summary_files
@@ -31,7 +31,7 @@ def judge_readings(plan: ReadingPlan, results: Path) -> dict[str, Any]:
     judge = Judge(plan, Path(results))
     rows = [judge.row(specification) for specification in plan.specifications if specification.experiments is None]
     return {
-        "most_seeds": max(plan.readings.seeds_of(experiment) for experiment in judge.published.summaries),
+        "most_seeds": max(map(plan.readings.seeds_of, judge.published.summaries), default=USUAL_SEEDS),
         "choices": {name: dataclasses.asdict(choice) for name, choice in plan.readings.choices.items()},
         "claims": {str(claim.id): claim.claim for claim in CLAIMS},
         "statistics": {str(claim.id): claim.statistic for claim in CLAIMS},

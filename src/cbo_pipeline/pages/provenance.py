@@ -6,7 +6,7 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -114,7 +114,7 @@ def published(parts: Sequence[Part], summaries: Mapping[str, xr.Dataset], readin
         machine="; ".join(dict.fromkeys(part.machine for part in parts)),
         core_hours=sum(part.core_hours for part in parts),
         wall_seconds=sum(part.wall_seconds for part in parts),
-        reading_runs=sum(int(_has_run(data).sum()) for data in readings),
+        reading_runs=runs_in(readings),
         parts=tuple(parts),
     )
 
@@ -137,11 +137,16 @@ def _counted(summaries: Mapping[str, xr.Dataset]) -> Made:
         machine=machine(),
         core_hours=None,
         wall_seconds=None,
-        runs=sum(int(found.sum()) for found in has_run.values()),
+        runs=runs_in(summaries.values()),
         curves=sum(data.sizes["curve"] for data in summaries.values()),
         seeds={name: int(found.sum("seed").max()) for name, found in has_run.items()},
         versions=versions(summaries),
     )
+
+
+def runs_in(summaries: Iterable[xr.Dataset]) -> int:
+    """How many runs these summaries hold."""
+    return sum(int(_has_run(data).sum()) for data in summaries)
 
 
 def _has_run(data: xr.Dataset) -> xr.DataArray:

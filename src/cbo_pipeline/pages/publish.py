@@ -7,7 +7,7 @@ readings or longer runs, are added to a publication; all that depends on them is
 import math
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +65,7 @@ def publish(results: Path, output: Path, readme: Path | None = None) -> list[Pat
     for name in (*VERDICTS, *OTHERS):
         if (results / name).is_file():
             shutil.copy(results / name, output / name)
-    parts = [provenance.part_of(PAPER, _counted(summaries.values()), jobs)]
+    parts = [provenance.part_of(PAPER, provenance.runs_in(summaries.values()), jobs)]
     made = provenance.published(parts, _by_experiment(summaries), _readings(output))
     provenance.write(made, output)
     index.write(output, output / index.NAME, wanted=PAGE_BYTES)
@@ -130,7 +130,7 @@ def _added(stored: Sequence[Path], output: Path, jobs: Sequence[stages.Job]) -> 
     experiments = sorted(experiment for reading, experiment in made if not reading)
     of_readings = sorted({experiment for reading, experiment in made if reading})
     told = [f"other readings of {', '.join(of_readings)}"] if of_readings else []
-    runs = _counted(summary_files.read(output / path) for path in stored)
+    runs = provenance.runs_in(summary_files.read(output / path) for path in stored)
     return provenance.part_of("; ".join([*experiments, *told]), runs, [j for j in jobs if _owner(j.parts) in made])
 
 
@@ -153,11 +153,6 @@ def _readings(output: Path) -> list[xr.Dataset]:
 
 def _by_experiment(summaries: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
     return {data.attrs["experiment"]: data for data in summaries.values()}
-
-
-def _counted(summaries: Iterable[xr.Dataset]) -> int:
-    """The runs in these summaries."""
-    return sum(int(np.isfinite(data["risk"].isel(epoch=0)).sum()) for data in summaries)
 
 
 def _new(output: Path, others: set[Path]) -> list[Path]:
