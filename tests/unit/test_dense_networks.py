@@ -6,6 +6,7 @@ import torch
 from torch.nn import functional
 
 from cbo_pipeline.numerics.consensus import gibbs_weights
+from cbo_pipeline.numerics.kernels import threads
 from cbo_pipeline.numerics.kernels.dense_networks import (
     ACTIVATIONS,
     Shape,
@@ -225,6 +226,35 @@ def test_networks_without_weight_are_left_early_and_the_weights_stay_bit_by_bit(
     assert (wanted[~finite] > wanted.min() + 746 / alpha).all()
     if alpha >= 1e5:
         assert (~finite).sum() > 100
+
+
+@pytest.fixture
+def several_threads():
+    """A function that says how many; one again at the end."""
+    yield threads.use
+    threads.use(1)
+
+
+@pytest.mark.parametrize("count", [2, 3, 40])
+def test_the_same_bytes_with_any_number_of_threads(several_threads, count):
+    rng = np.random.default_rng(13)
+    x = images(rng, 5 * CHUNK + 20)
+    table, ensemble, shape = (
+        lists(table_of(x, "float32", 255.0), np.arange(len(x))),
+        spread_out(rng, 203, 5, 60),
+        Shape(0.2),
+    )
+    labels = outputs(networks(rng, 1, 5, 60, 10), shape, table)[0].argmax(1)
+
+    def evaluate():
+        gradients = {name: np.empty_like(y) for name, y in ensemble.items()}
+        found = risks_and_gradients(ensemble, shape, table, by_column(table), labels, gradients)
+        weights = gibbs_weights(risks(ensemble, shape, table, labels, 1e5), 1e5)
+        return [y.tobytes() for y in (found, outputs(ensemble, shape, table), weights, *gradients.values())]
+
+    wanted = evaluate()
+    several_threads(count)
+    assert evaluate() == wanted
 
 
 def test_early_leaving_survives_networks_that_are_not_numbers():

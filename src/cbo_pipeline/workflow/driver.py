@@ -61,7 +61,9 @@ def shell_setup(plan: Plan, root: str | Path, deployment: Iterable) -> str:
     setup = "".join(f"export {name}={shlex.quote(str(value))}; " for name, value in settings.items())
     if "conda" not in {str(method) for method in deployment}:
         setup += f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; "
-    return setup
+    # Snakemake tells the threads of a job in this variable. They are not in the command: with more of them nothing
+    # is to be trained anew.
+    return f"{setup}export CBO_THREADS=$OMP_NUM_THREADS; "
 
 
 def shared_jobs_of(plan: Plan, workflow) -> list[shared_jobs.SharedJob]:

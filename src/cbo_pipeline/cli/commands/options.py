@@ -156,3 +156,10 @@ def seconds(text: str) -> float:
     if not float(text) >= 0:
         raise ValueError(text)
     return float(text)
+
+
+def threads(text: str) -> int:
+    """A number of threads that argparse refuses unless it is a whole number, one or more."""
+    if not int(text) >= 1:
+        raise ValueError(text)
+    return int(text)

@@ -1,5 +1,6 @@
 """Commands that train: ``train`` and ``cost``."""
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -14,10 +15,12 @@ from cbo_pipeline.cli.commands.options import (
     chosen_run,
     data_files,
     seconds,
+    threads,
 )
 from cbo_pipeline.errors import ConfigError
 
 PURPOSE = "by hand"
+THREADS = "CBO_THREADS"  # the environment variable in which the workflow tells how many threads a job may use
 
 
 def declare(commands) -> None:
@@ -43,6 +46,13 @@ def declare(commands) -> None:
         metavar="S",
         help="time between checkpoints (default 60)",
     )
+    command.add_argument(
+        "--threads",
+        type=threads,
+        default=os.environ.get(THREADS, "1"),
+        metavar="N",
+        help=f"threads for a long run on MNIST or a table: the same bytes, sooner (default: ${THREADS}, or 1)",
+    )
     command = add_command(commands, "cost", "measure memory and time of a run, on a few of its iterations", _cost)
     add_run(command)
     add_output(command, "JSON")
@@ -55,6 +65,10 @@ def _train(options) -> int:
     from cbo_pipeline.cli.commands.several import train_all
     from cbo_pipeline.config.names import seeds_of
 
+    if options.threads > 1:
+        from cbo_pipeline.numerics.kernels import threads
+
+        threads.use(options.threads)
     if options.seeds is None:
         if len(options.output) > 1:
             words = f"--output {options.output[1]}: one run is one file; --seeds names several runs"

@@ -1,4 +1,4 @@
-"""Ensembles of two-layer networks of many inputs on a table: outputs, risks and gradients, one thread.
+"""Ensembles of two-layer networks of many inputs on a table: outputs, risks and gradients.
 
 The inner layers take nearly all of the time, (W x + b) for N M neurons on S rows. Here
 
@@ -10,8 +10,8 @@ The inner layers take nearly all of the time, (W x + b) for N M neurons on S row
 - where only consensus weights are needed, a network whose weight is certainly zero is dropped (``risks``).
 
 Every number is a sum over its terms in one fixed order, so the result for a network depends neither on the other
-networks nor on its place among them. A table x / deviation + shift has no zeros, but
-W (x + shift) + b = W x + (b + shift sum_p w_p): one correction per neuron.
+networks nor on its place among them: the networks are shared among threads without a change of any bit. A table
+x / deviation + shift has no zeros, but W (x + shift) + b = W x + (b + shift sum_p w_p): one correction per neuron.
 """
 
 from typing import NamedTuple
@@ -54,8 +54,9 @@ from cbo_pipeline.numerics.kernels.dense_packing import (
     unpack_networks,
     unpack_neurons,
 )
-from cbo_pipeline.numerics.kernels.lanes import REGISTER_BYTES, lanes
+from cbo_pipeline.numerics.kernels.lanes import REGISTER_BYTES, aligned, lanes
 from cbo_pipeline.numerics.kernels.sparse_lists import CHUNK, ColumnLists, Lists, permuted
+from cbo_pipeline.numerics.kernels.threads import share
 from cbo_pipeline.numerics.network import Networks
 
 UNDERFLOW = 746.0  # exp(-746) is zero in float64
@@ -147,8 +148,8 @@ def _run(
     out = out if gradient else {}
     if columns is None:
         columns = ColumnLists(np.empty((0, 0), np.int64), table.index[:0], table.value[:0])
-    _evaluate(
-        who, *(chunks or (0, len(table.first))), margin, len(who) < _lanes(networks) // 2,
+    the_rest = (
+        *(chunks or (0, len(table.first))), margin, len(who) < _lanes(networks) // 2,
         w, b, c, networks.get("a", flat),
         dtype.type(shape.scale), ACTIVATIONS.index(shape.activation), loss,
         table.first, table.index, table.value, table.rows, dtype.type(table.shift), labels, aims, totals,
@@ -156,6 +157,7 @@ def _run(
         cube if values is None else values, gradient, *columns,
         out.get("w", cube), out.get("b", flat), out.get("c", cube), out.get("a", flat),
     )  # fmt: skip
+    share(who, _lanes(networks), lambda some: _evaluate(some, *the_rest))
 
 
 @fused
@@ -178,16 +180,16 @@ def _evaluate(
     vectors = -(-M // L) if narrow else M  # of a hidden layer
     K = vectors * L
     Q = CHUNK if narrow else CHUNK * L  # outputs of a tile on a chunk
-    z, h = np.empty(d * K, w.dtype), np.empty((CHUNK + 1) * K, w.dtype)
+    z, h = aligned(d * K, w), aligned((CHUNK + 1) * K, w)
     outer, bias, hidden = np.empty(outs * M * L, w.dtype), np.zeros((outs, Q), w.dtype), h
     logits, sums, losses = np.empty((outs, Q), w.dtype), np.empty(Q, w.dtype), np.empty(Q, w.dtype)
     flat, here, best = logits.reshape(-1), np.zeros(Q, np.int64), np.inf
-    slopes = np.empty(CHUNK * K if gradient else 0, w.dtype)
+    slopes = aligned(CHUNK * K if gradient else 0, w)
     lane_slopes = slopes
     if narrow:
         hidden = np.empty(CHUNK * M, w.dtype)
         lane_slopes = np.empty(CHUNK * M, w.dtype)
-    g, g_bias = np.empty(d * K if gradient else 0, w.dtype), np.empty(K, w.dtype)
+    g, g_bias = aligned(d * K if gradient else 0, w), np.empty(K, w.dtype)
     g_outer, g_outer_bias = np.empty(outer.size, w.dtype), np.empty(outs * L, w.dtype)
     share = w.dtype.type(1) / w.dtype.type(S)
     for n in range(0, len(who), tile):

@@ -3,17 +3,30 @@
 numba vectorises simple loops by itself, but it does not keep several sums of vectors in registers while a list is
 walked through; that is what makes a product with a sparse matrix fast. The loops below are therefore built from
 instructions of LLVM. A sum always runs over its terms one by one, in their order: how many vectors are handled
-together, and which, never changes a bit of the result.
+together, and which, never changes a bit of the result. ``add_row`` takes two at a time, one register of processors
+with AVX-512; for others LLVM makes two of it.
 """
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from cbo_pipeline.numerics.kernels.compiler import kernel
+
 REGISTER_BYTES = 32
+CACHE_LINE = 64  # bytes
 MOST_VECTORS = 12  # sums of vectors that fit into the sixteen registers, beside what is added to them
 
 _FUSED = ("contract",)  # a product and the sum that it goes into may be rounded once
+
+
+@kernel
+def aligned(size, like):
+    """A flat array of the type of ``like`` that begins with a cache line, so that no vector lies across two."""
+    space = np.empty(size + CACHE_LINE // like.itemsize, like.dtype)
+    skip = -space.ctypes.data % CACHE_LINE // like.itemsize
+    return space[skip : skip + size]
 
 
 @intrinsic
@@ -112,19 +125,22 @@ def add_row(typingctx, target, t0, start, s0, source, z0, stride, index, value, 
         )
         t0, s0, z0, stride, begin, end, vectors = (args[i] for i in (1, 3, 5, 6, 9, 10, 11))
         count, vector = _lane_count(target), _vector(context, target)
+        pair = ir.VectorType(vector.element, 2 * count)
         to, start_from = builder.gep(target_at, [t0]), builder.gep(start_at, [s0])
         origin = builder.gep(source_at, [z0])
 
         def build(V: int) -> None:
-            sums = [builder.load(_part(builder, start_from, i, count, vector), align=4) for i in range(V)]
+            parts = [(2 * i * count, pair) for i in range(V // 2)] + [((V - 1) * count, vector)] * (V % 2)
+            sums = [builder.load(_from(builder, start_from, *part), align=4) for part in parts]
             with _Loop(builder, begin, end, sums) as (j, sums, step):
                 row = builder.zext(builder.load(builder.gep(index_at, [j])), t0.type)
-                factor = _in_all_lanes(builder, builder.load(builder.gep(value_at, [j])), vector)
+                number = builder.load(builder.gep(value_at, [j]))
+                factors = {kind: _in_all_lanes(builder, number, kind) for _, kind in parts}
                 at = builder.gep(origin, [builder.mul(row, stride)])
-                terms = (builder.load(_part(builder, at, i, count, vector), align=4) for i in range(V))
-                step.sums = [_fused(builder, factor, x, total) for x, total in zip(terms, sums, strict=True)]
-            for i, total in enumerate(step.results):
-                builder.store(total, _part(builder, to, i, count, vector), align=4)
+                terms = [(factors[part[1]], builder.load(_from(builder, at, *part), align=4)) for part in parts]
+                step.sums = [_fused(builder, *term, total) for term, total in zip(terms, sums, strict=True)]
+            for part, total in zip(parts, step.results, strict=True):
+                builder.store(total, _from(builder, to, *part), align=4)
 
         _switch(builder, vectors, range(1, MOST_VECTORS + 1), build)
         return context.get_dummy_value()
@@ -267,7 +283,11 @@ def _data(context, builder, kind, value):
 
 
 def _part(builder, address, number: int, count: int, vector):
-    return _vector_at(builder, address, ir.Constant(ir.IntType(64), number * count), vector)
+    return _from(builder, address, number * count, vector)
+
+
+def _from(builder, address, offset: int, vector):
+    return _vector_at(builder, address, ir.Constant(ir.IntType(64), offset), vector)
 
 
 def _vector_at(builder, data, place, vector):
