@@ -205,6 +205,41 @@ def test_results_are_added_to_a_publication(project, reference, tmp_path):
     assert provenance.read(output, {}) == made  # what was added before counts once
 
 
+def test_a_curve_is_added_to_its_experiment_and_replaces_itself(project, reference, tmp_path, monkeypatch):
+    """Curves of one experiment may be made in several places: the others stay, unless other code made them."""
+    output = shutil.copytree(project / "docs", tmp_path / "docs") / "reproduction"
+    before = summaries.read(output / "summary" / "sine.nc")
+    results = tmp_path / "more"
+    for place in ("benchmarks/sine/cbo/M5_N8_seed0.tsv", "benchmarks/summary/sine/cbo_M5_N8.tsv"):
+        (results / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(reference / "results" / place, results / place)
+    (one,) = (reference / "results" / "summary" / "sine").glob("cbo_*.nc")
+    curve = summaries.read(one).isel(seed=[0])
+    netcdf.write(summaries.join([curve]), results / "summary" / "sine.nc")
+    publish.add(results, output)
+    after = summaries.read(output / "summary" / "sine.nc")
+    assert list(after["curve"].values) == list(before["curve"].values)
+    adam, cbo = (
+        data["curve"].values[data["variant"].values == name] for data, name in ((after, "adam"), (after, "cbo"))
+    )
+    for name in ("risk", "risk_over_seeds", "settings", "run_code", "variance"):
+        np.testing.assert_array_equal(after[name].sel(curve=adam), before[name].sel(curve=adam))
+    assert np.isfinite(before["risk"].sel(curve=cbo)).all()
+    assert np.isfinite(after["risk"].sel(curve=cbo)).all("epoch").values.tolist() == [[True, False]]
+    made = provenance.read(output, {})
+    assert [(part.what, part.runs) for part in made.parts] == [(publish.PAPER, 4), ("sine", 1)]
+    assert made.runs == 3
+    # A file of which something stays must fit the code; one that is replaced whole need not.
+    stale = summaries.read(output / "summary" / "sine.nc").load()
+    stale["run_code"].loc[{"curve": cbo}] = "0" * code.LENGTH
+    netcdf.write(stale, output / "summary" / "sine.nc")
+    with pytest.raises(FileRefused, match=r"summary/sine\.nc; make"):
+        publish.add(results, output)
+    netcdf.write(summaries.read(reference / "results" / "summary" / "sine.nc"), results / "summary" / "sine.nc")
+    publish.add(results, output)
+    np.testing.assert_array_equal(summaries.read(output / "summary" / "sine.nc")["risk"], before["risk"])
+
+
 def test_nothing_is_added_to_no_publication_or_from_no_results(project, reference, tmp_path):
     results = more_results(reference, tmp_path)
     with pytest.raises(FileRefused, match="holds no publication to add to"):

@@ -73,9 +73,10 @@ def publish(results: Path, output: Path, readme: Path | None = None) -> list[Pat
 
 
 def add(results: Path, output: Path, readme: Path | None = None) -> list[Path]:
-    """Add the summaries that a folder of results holds to the publication in ``output``, over those of the same name.
+    """Add the curves whose summaries a folder of results holds to the publication in ``output``, over those there.
 
-    Figures, verdicts and pages are made again from all summaries. Results of other code are refused.
+    Figures, verdicts and pages are made again from all summaries. Results of other code are refused, and so is a
+    publication of other code, but for what is replaced.
     """
     crate.require_package()
     if not (output / MANIFEST).is_file():
@@ -87,13 +88,14 @@ def add(results: Path, output: Path, readme: Path | None = None) -> list[Path]:
         raise FileRefused(words, code="missing", key="--results", file=str(results))
     config, before = load_config(), _part_of(readme) if readme else None
     verify.refuse_mixture(results, verify.verify(results, config))
+    replaced = published_data.replaced(summaries, results, output)
     kept = [row for row in verify.verify(output, config) if row.kind in ("summary", "cost", "check")]
-    verify.refuse_mixture(output, kept)
+    verify.refuse_mixture(output, [row for row in kept if Path(row.path) not in replaced])
     parts = list(provenance.read(output, {}).parts)
     others = set(output.rglob("*")) - set(_published(output))
-    stored = published_data.store(results, summaries, output)
+    stored = published_data.store(results, published_data.with_published(summaries, output), output)
     if stored:
-        parts.append(_added(stored, output, jobs))
+        parts.append(_added(stored, summaries, output, jobs))
     made = provenance.published(parts, _by_experiment(published_data.summaries_in(output)), _readings(output))
     provenance.write(made, output)
     if published_data.readings_in(output):
@@ -124,13 +126,19 @@ def _finish(
     return files
 
 
-def _added(stored: Sequence[Path], output: Path, jobs: Sequence[stages.Job]) -> provenance.Part:
-    """The part of a publication that these summaries are, with the jobs that made them."""
+def _added(
+    stored: Sequence[Path], summaries: Mapping[str, xr.Dataset], output: Path, jobs: Sequence[stages.Job]
+) -> provenance.Part:
+    """The part of a publication that these summaries are, with the jobs that made them.
+
+    Of ``summaries`` themselves, not of the published ones in which they are joined with other curves.
+    """
     made = {_owner(path.with_suffix("").parts) for path in stored}
     experiments = sorted(experiment for reading, experiment in made if not reading)
     of_readings = sorted({experiment for reading, experiment in made if reading})
     told = [f"other readings of {', '.join(of_readings)}"] if of_readings else []
-    runs = provenance.runs_in(summary_files.read(output / path) for path in stored)
+    added = (summaries[p.name] if p.parts[0] == "summary" else summary_files.read(output / p) for p in stored)
+    runs = provenance.runs_in(added)
     return provenance.part_of("; ".join([*experiments, *told]), runs, [j for j in jobs if _owner(j.parts) in made])
 
 

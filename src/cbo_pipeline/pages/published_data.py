@@ -56,6 +56,35 @@ def store(results: Path, summaries: Mapping[str, xr.Dataset], output: Path) -> l
     return stored
 
 
+def with_published(summaries: Mapping[str, xr.Dataset], output: Path) -> dict[str, xr.Dataset]:
+    """Each summary together with the curves of the published one of its name that it does not hold itself."""
+    return {name: _joined(data, output / "summary" / name) for name, data in summaries.items()}
+
+
+def _joined(data: xr.Dataset, path: Path) -> xr.Dataset:
+    published = summary_files.read(path) if path.is_file() else None
+    others = None if published is None else _other_curves(published, data)
+    if others is None:
+        return data
+    order = dict.fromkeys([*published["curve"].values, *data["curve"].values])
+    return summary_files.join([lean(data), others]).sel(curve=list(order))
+
+
+def _other_curves(published: xr.Dataset, data: xr.Dataset) -> xr.Dataset | None:
+    others = ~np.isin(published["curve"].values, data["curve"].values)
+    return published.isel(curve=others) if others.any() else None
+
+
+def replaced(summaries: Mapping[str, xr.Dataset], results: Path, output: Path) -> set[Path]:
+    """The files of a publication of which nothing is left once these results are added."""
+    found = {output / path.relative_to(results) for name in MEASURED for path in (results / name).rglob("*.json")}
+    for name, data in summaries.items():
+        path = output / "summary" / name
+        if path.is_file() and _other_curves(summary_files.read(path), data) is None:
+            found.add(path)
+    return found | {output / path for path in readings_in(results)}
+
+
 def _put(data: xr.Dataset, path: Path) -> bool:
     """Write a summary; returns whether the file is another one now."""
     before = path.read_bytes() if path.is_file() else None
