@@ -20,7 +20,7 @@ TINY = {
     },
     "mnist": {
         "seeds": 1, "epochs": 1, "images": 200, "batch_size": 100, "snapshots": [0],
-        "methods": {"cbo": {"N": 5}, "hybrid": None, "adam": None}
+        "methods": {"cbo": {"N": 20}, "hybrid": None, "adam": None}
         | dict.fromkeys(("adam_lr1", "adam_lr2", "adam_lr4")),
     },
 }  # fmt: skip
@@ -51,6 +51,15 @@ def test_a_folder_that_is_only_read(checkout, tmp_path, mnist_folder, monkeypatc
     assert len(checkout.files("results/benchmarks/mnist/cbo/*.tsv")) == 1
     monkeypatch.delenv("CBO_DATA_DIR")
     assert "Nothing to be done" in checkout.make(SUMMARIES[0])
+    # More threads for the same run: the same bytes, and nothing to be done for it.
+    (run,) = checkout.files("results/runs/mnist/cbo/*.nc")
+    before, threads = (checkout.work / run).read_bytes(), ("--set-threads", "train_mnist=2", "--cores", "2")
+    assert "Nothing to be done" in checkout.snakemake(*threads, SUMMARIES[0])
+    (checkout.work / run).unlink()
+    checkout.snakemake(*threads, run)
+    assert (checkout.work / run).read_bytes() == before
+    (log,) = checkout.files("results/logs/mnist/cbo/*.log")
+    assert "2 threads" in (checkout.work / log).read_text()
 
 
 def test_all_else_is_finished_when_every_source_fails(checkout, tmp_path, monkeypatch):

@@ -69,6 +69,7 @@ def _train(options) -> int:
         from cbo_pipeline.numerics.kernels import threads
 
         threads.use(options.threads)
+        streams.say(f"{options.threads} threads")
     if options.seeds is None:
         if len(options.output) > 1:
             words = f"--output {options.output[1]}: one run is one file; --seeds names several runs"
