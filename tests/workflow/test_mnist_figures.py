@@ -60,22 +60,37 @@ def test_compared_methods_are_shown_as_far_as_all_go(summaries, drawn, function,
     assert len(axes.collections) == 3  # a band for the spread over the seeds each
 
 
-def test_long_runs_have_a_panel_with_both_risks(summaries):
-    """CBO and the hybrid as they are in the experiment mnist_horizon, Adam as it is; each to its own last epoch."""
-    parts = [summarise.read(summaries[method]) for method in ("cbo", "hybrid")]
-    shorter = {m: summarise.read(summaries[m]).sel(epoch=slice(0, 1)) for m in ("cbo", "hybrid")}
-    usual = summarise.join([summarise.read(summaries["adam"]), *shorter.values()])
+def renamed(summary, variant):
+    """The same curve under another name, as one of several of its experiment."""
+    plain = summary.drop_indexes("variant")
+    coords = {"curve": [f"{variant}_M5_N6"], "variant": ("curve", [variant])}
+    return summarise.with_index(plain.drop_vars("variant").assign_coords(coords))
+
+
+def test_long_runs_have_panels_with_both_risks(summaries):
+    """CBO and hybrids as they are in the experiment mnist_horizon, Adam as it is; each to its own last epoch.
+
+    The last panel has the settings of the paper's first version, if its hybrid is there.
+    """
+    cbo, hybrid = (summarise.read(summaries[method]) for method in ("cbo", "hybrid"))
+    shorter = [one.sel(epoch=slice(0, 1)) for one in (cbo, hybrid)]
+    adams = [summarise.read(summaries[method]) for method in ("adam", "adam_lr1")]
+    usual, of_old = summarise.join([*adams, *shorter]), renamed(hybrid, "hybrid_v1")
     with style.applied():
-        first, second = mnist.comparison_cbo_adam({"mnist": usual, "mnist_horizon": summarise.join(parts)}).axes
+        without = mnist.comparison_cbo_adam({"mnist": usual, "mnist_horizon": summarise.join([cbo, hybrid])}).axes
+        long = {"mnist": usual, "mnist_horizon": summarise.join([cbo, hybrid, of_old])}
+        first, *panels = mnist.comparison_cbo_adam(long).axes
     plt.close("all")
+    assert (len(without), len(panels)) == (2, 2)
     assert first.get_xlim() == (0, 1)
-    assert second.get_xlim() == (0, 4)
-    lines = second.get_lines()
-    assert [line.get_label() for line in lines[1::2]] == ["Adam, 3 runs", "CBO, 3 runs", "hybrid, 3 runs"]
-    for method, thin, thick in zip(("adam", "cbo", "hybrid"), lines[::2], lines[1::2], strict=True):
-        own = netcdf.read(summaries[method]).isel(curve=0)
-        np.testing.assert_allclose(thin.get_ydata(), own["risk"].median("seed"))
-        np.testing.assert_allclose(thick.get_ydata(), own["risk_loop"].median("seed"))
+    for panel, adam in zip(panels, ("adam", "adam_lr1"), strict=True):
+        assert panel.get_xlim() == (0, 4)
+        lines, labels = panel.get_lines(), {**SHOWN, "adam_lr1": r"Adam, $\Delta t = 10^{-1}$"}
+        for method, thin, thick in zip((adam, "cbo", "hybrid"), lines[::2], lines[1::2], strict=True):
+            own = netcdf.read(summaries[method]).isel(curve=0)
+            assert thick.get_label() == f"{labels[method]}, 3 runs"
+            np.testing.assert_allclose(thin.get_ydata(), own["risk"].median("seed"))
+            np.testing.assert_allclose(thick.get_ydata(), own["risk_loop"].median("seed"))
 
 
 def test_every_learning_rate_has_a_panel_with_every_seed(summaries, drawn):

@@ -56,7 +56,7 @@ FIGURES = {
             "mnist",
             "MNIST: risk per epoch of Adam, CBO and the hybrid",
             (Need("mnist", ("adam",)), Need("mnist", ("cbo",)), Need("mnist", ("hybrid",))),
-            also=(Need("mnist_horizon", ("cbo", "hybrid")),),
+            also=(Need("mnist_horizon", ("cbo", "hybrid", "hybrid_v1")), Need("mnist", ("adam_lr1",))),
         ),
         Figure("multi_task_training", "fig5", "multi_task", "Multi-Task CBO: risk per epoch", (Need("multi_task"),)),
         Figure("multi_task_examples", "fig6", "multi_task", "Multi-Task CBO: five tasks", (Need("multi_task"),)),

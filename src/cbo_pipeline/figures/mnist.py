@@ -10,7 +10,9 @@ from matplotlib.figure import Figure
 from cbo_pipeline.claims.statistics import Series, share_in_leaps
 from cbo_pipeline.figures import style
 
-COMPARED = ("adam", "cbo", "hybrid")
+# The variant of each method: as the third version of the paper has them, and as the first, all with one time step.
+COMPARED = {"adam": "adam", "cbo": "cbo", "hybrid": "hybrid"}
+FIRST_VERSION = {"adam": "adam_lr1", "cbo": "cbo", "hybrid": "hybrid_v1"}
 HORIZON = "mnist_horizon"
 TOP = 1e3  # of the axis of long runs: CBO's risk on all images may leap far beyond
 
@@ -19,15 +21,23 @@ def comparison_cbo_adam(data: dict[str, xr.Dataset]) -> Figure:
     """Risk against epochs, median and quartiles over the seeds, as far as all three methods were trained.
 
     Where there are runs over thousands of epochs, a second panel shows every method as far as it got: the risk on all
-    images after the epoch, and as a training loop prints it, the mean over the minibatches of the epoch.
+    images after the epoch, and as a training loop prints it, the mean over the minibatches of the epoch. A third one
+    shows the settings of the paper's first version, where these were run.
     """
-    long = HORIZON in data
-    figure, panels = plt.subplots(1 + long, 1, squeeze=False, figsize=(style.COLUMN, 5.0 if long else 2.5))
+    groups = [group for group in (COMPARED, FIRST_VERSION) if HORIZON in data and _are_there(data, group)]
+    rows = 1 + len(groups)
+    figure, panels = plt.subplots(rows, 1, squeeze=False, figsize=(style.COLUMN, 2.5 * rows))
     _draw_compared(panels[0, 0], data["mnist"], "risk")
     panels[0, 0].set(yscale="log", ylabel=style.RISK)
-    if long:
-        _draw_horizon(panels[1, 0], {method: _longest(data, method) for method in COMPARED})
+    for axes, group in zip(panels[1:, 0], groups, strict=True):
+        _draw_horizon(axes, {method: _longest(data, variant) for method, variant in group.items()})
+    if groups:
+        panels[-1, 0].set_xlabel("epoch; thick: mean over its minibatches, thin: all images after it")
     return figure
+
+
+def _are_there(data: dict[str, xr.Dataset], group: dict[str, str]) -> bool:
+    return all(any(variant in one["variant"].values for one in data.values()) for variant in group.values())
 
 
 def _longest(data: dict[str, xr.Dataset], variant: str) -> xr.Dataset:
@@ -39,24 +49,18 @@ def _longest(data: dict[str, xr.Dataset], variant: str) -> xr.Dataset:
 def _draw_horizon(axes, found: dict[str, xr.Dataset]) -> None:
     """Medians over the seeds: thin on all images, thick as a training loop prints it."""
     for method, one in found.items():
-        look = style.LOOKS[method]
-        runs = int(one["risk"].isel(epoch=0).notnull().sum())
-        label = f"{look['label']}, {runs} run{'s' if runs > 1 else ''}"
+        look, runs = style.LOOKS[method], int(one["risk"].isel(epoch=0).notnull().sum())
+        label = rf"{look['label']}, $\Delta t = {_power(_time_step(one))}$, {runs} run{'s' if runs > 1 else ''}"
         axes.plot(one["epoch"], one["risk"].median("seed"), color=look["color"], linewidth=0.5, alpha=0.6)
         axes.plot(one["epoch"], one["risk_loop"].median("seed"), **{**look, "linewidth": 1.0, "label": label})
-    axes.set(yscale="log", ylabel=style.RISK, xlabel="epoch")
     axes.set(
-        xlim=(0, max(int(one["epoch"][-1]) for one in found.values())), ylim=(None, min(axes.get_ylim()[1], TOP))
+        yscale="log",
+        ylabel=style.RISK,
+        xlabel="epoch",
+        xlim=(0, max(int(one["epoch"][-1]) for one in found.values())),
     )
-    title = "thick: mean over the epoch's minibatches; thin: all images after it"
-    axes.figure.legend(
-        handles=axes.get_lines()[1::2],
-        loc="outside lower center",
-        ncols=3,
-        fontsize=6.5,
-        title=title,
-        title_fontsize=6.5,
-    )
+    axes.set_ylim(None, min(axes.get_ylim()[1], TOP))
+    axes.legend(handles=axes.get_lines()[1::2], fontsize=6, loc="upper right")
 
 
 def mnist_accuracy(data: dict[str, xr.Dataset]) -> Figure:
@@ -96,7 +100,7 @@ def _risks(one: xr.Dataset) -> Series:
 
 
 def _draw_compared(axes, data: xr.Dataset, name: str) -> None:
-    found = {method: style.curve(data, method) for method in COMPARED}
+    found = {method: style.curve(data, variant) for method, variant in COMPARED.items()}
     last = min(int(one["epoch"][-1]) for one in found.values())
     for method, one in found.items():
         look = style.LOOKS[method]
