@@ -41,14 +41,26 @@ class Checkout:
 
     def snakemake(self, *arguments: str, ok: bool = True) -> str:
         """What Snakemake prints; ``ok`` is whether it must succeed."""
-        common = ["--directory", self.work, "--configfile", self.config, "--snakefile", self.root / "Snakefile"]
+        place = self._under_one_name()
+        config = place / self.config.relative_to(self.root)
+        common = ["--directory", self.work, "--configfile", config, "--snakefile", place / "Snakefile"]
         command = [sys.executable, "-m", "snakemake", *map(str, common), *arguments]
-        # Compiled code is kept by the path of its source: nobody else can use it. Made quickly, it does here.
-        compiled = {"NUMBA_CACHE_DIR": str(self.root / ".numba"), "NUMBA_OPT": "0"}
+        # Made without optimisation, which takes less time, and kept for the next copy.
+        compiled = {"NUMBA_CACHE_DIR": str(place.parent / "compiled"), "NUMBA_OPT": "0"}
         done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **compiled}, check=False)
         output = done.stdout + done.stderr
         assert (done.returncode == 0) == ok, output
         return output
+
+    def _under_one_name(self) -> Path:
+        """The name under which all copies that one process makes are run, one at a time.
+
+        Compiled code is kept by the path of its source: under another name everything would be compiled again.
+        """
+        link = self.root.parent.parent / "checkout"
+        link.unlink(missing_ok=True)
+        link.symlink_to(self.root)
+        return link
 
     def make(self, *targets: str, cores: int = 2) -> str:
         return self.snakemake("--cores", str(cores), *(targets or SINE))
