@@ -154,10 +154,10 @@ def test_a_figure_tells_the_code_that_drew_it(tmp_path, monkeypatch, kind):
 
 def test_the_checksum_of_a_picture_may_be_any_byte(tmp_path):
     """The digest is the last text of its part of a PNG: a checksum follows, which may look like a letter."""
-    digest, path = code.stage_digest("figures.sine"), tmp_path / "drawn.png"
+    digest, path, stages = code.stage_digest("figures.sine"), tmp_path / "drawn.png", told_code.Stages()
     for after in range(256):
         path.write_bytes(b"\x89PNG tEXtComment\x00code " + digest.encode() + bytes([after]) + b"IDAT")
-        assert told_code.Stages().of_figure(path) == told_code.FITS, after
+        assert stages.of_figure(path) == told_code.FITS, after
 
 
 def test_a_missing_folder_is_refused(tmp_path):
