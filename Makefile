@@ -7,7 +7,7 @@
 #   make horizon   ... with MNIST over thousands of epochs (some ten core hours)
 #   make report    Snakemake's report of the demo (make report OF=paper: of the paper)
 #   make verify    do the results in results/ still fit the code and the config?
-#   make publish   docs/reproduction, and the part of README.md on it, from results/ (ADD=yes: added to what is there)
+#   make publish   docs/reproduction, and the part of README.md on it, from results/ (ADD=yes: added to what is there; AGAIN=yes: from that alone)
 #   make article   docs/article, the short article on the published results (as PDF where Chromium is installed)
 #   make setup     the environment in .venv, which all others make too
 #   make quick     the unit tests, in a minute
@@ -124,9 +124,9 @@ bench:
 	.bench-venv/bin/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[workflow]" cbx==1.0.4
 	.bench-venv/bin/python benchmarks/run.py $(ONLY)
 
-# With ADD=yes what results/ holds joins what was published before.
+# With ADD=yes what results/ holds joins what was published before; with AGAIN=yes pages and figures are made again from that.
 publish: $(VENV)/.workflow
-	"$(BIN)/cbo-pipeline" publish --output docs/reproduction --readme README.md $(if $(ADD),--add)
+	"$(BIN)/cbo-pipeline" publish --output docs/reproduction --readme README.md $(if $(ADD),--add) $(if $(AGAIN),--again)
 
 PRINTER := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 

@@ -8,7 +8,19 @@ import pytest
 
 from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.errors import FileRefused
-from cbo_pipeline.results import adopt, checks, code, costs, ledger, netcdf, runs, summaries, told_code, verify
+from cbo_pipeline.results import (
+    adopt,
+    checks,
+    code,
+    costs,
+    ledger,
+    netcdf,
+    rounding,
+    runs,
+    summaries,
+    told_code,
+    verify,
+)
 from cbo_pipeline.training import cost
 from cbo_pipeline.training.loop import train
 
@@ -237,6 +249,51 @@ def test_a_missing_variable_keeps_the_old_digest(folder, monkeypatch):
     other_code(monkeypatch)
     (outcome,) = adopt.adopt(folder)
     assert "alpha is only in the remade run" in outcome.words
+
+
+def publication(folder, output, change=None):
+    """A folder that holds what is published of the runs: their summaries, for the paper and for another reading."""
+    summary = summaries.read(folder / "summary" / "sine.nc").load()
+    if change:
+        change(summary)
+    netcdf.write(rounding.published(summary), output / "summary" / "sine.nc")
+    (cbo,) = (summary.isel(curve=[k]) for k, name in enumerate(summary["variant"].values) if name == "cbo")
+    netcdf.write(rounding.published(summaries.join([cbo])), output / "readings" / "another" / "summary/sine/cbo.nc")
+    return output
+
+
+def test_code_is_adopted_for_a_publication_by_the_series_in_its_summaries(folder, tmp_path, monkeypatch):
+    output = publication(folder, tmp_path / "published")
+    other_code(monkeypatch)
+    assert set(misfits(output)) == {"summary/sine.nc", "readings/another/summary/sine/cbo.nc"}
+    outcomes = list(adopt.adopt(output, epochs=3))
+    assert [(outcome.curve, outcome.adopted) for outcome in outcomes] == [(f"another/{CURVE}", True), (CURVE, True)]
+    assert misfits(output) == {}
+    assert list(adopt.adopt(output)) == []
+
+
+def _other_risk(summary):
+    summary["risk"][:] *= 1 + 1e-5
+
+
+def _other_last_bit_of_the_variance(summary):
+    summary["variance"][:] = np.nextafter(summary["variance"].values, np.inf)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (_other_risk, "risk differs from epoch 0 on"),
+        (_other_last_bit_of_the_variance, "variance differs from epoch 0 on"),
+    ],
+)
+def test_code_is_not_adopted_for_a_publication_of_other_numbers(folder, tmp_path, monkeypatch, change, words):
+    output = publication(folder, tmp_path / "published", change)
+    other_code(monkeypatch)
+    outcomes = list(adopt.adopt(output, epochs=3))
+    assert [outcome.adopted for outcome in outcomes] == [False, False]
+    assert all(words in outcome.words for outcome in outcomes)
+    assert ledger.read(output) == ()
 
 
 def test_other_libraries_with_the_same_numbers_are_adopted_too(folder, monkeypatch):

@@ -14,7 +14,7 @@ from cbo_pipeline.cli.main import main
 from cbo_pipeline.errors import FileRefused, UserError
 from cbo_pipeline.pages import claims as pages
 from cbo_pipeline.pages import index, provenance, publish, published_data
-from cbo_pipeline.results import checks, code, netcdf, summaries
+from cbo_pipeline.results import checks, code, netcdf, rounding, summaries
 from cbo_pipeline.results import job_times as stages
 from tiny import ROOT
 
@@ -133,8 +133,8 @@ def test_everything_is_drawn_and_judged_again_from_what_was_published(project, t
 
 def test_rounding_keeps_what_is_not_finite_and_what_is_tiny():
     x = np.array([0.0, np.inf, -np.inf, np.nan, 1e-300, -2.0, 1 / 3])
-    np.testing.assert_allclose(published_data.rounded(x), x, rtol=1e-6, atol=0)
-    assert published_data.rounded(x)[-1] != x[-1]
+    np.testing.assert_allclose(rounding.rounded(x), x, rtol=1e-6, atol=0)
+    assert rounding.rounded(x)[-1] != x[-1]
 
 
 def test_it_can_be_made_again_but_deletes_nothing_of_others(project, tmp_path):
@@ -238,6 +238,26 @@ def test_a_curve_is_added_to_its_experiment_and_replaces_itself(project, referen
     netcdf.write(summaries.read(reference / "results" / "summary" / "sine.nc"), results / "summary" / "sine.nc")
     publish.add(results, output)
     np.testing.assert_array_equal(summaries.read(output / "summary" / "sine.nc")["risk"], before["risk"])
+
+
+def test_pages_are_made_again_from_a_publication_alone(project, reference, tmp_path, monkeypatch):
+    """After a change of what is shown; after one of what decides results, once it was adopted for them."""
+    copy = shutil.copytree(project, tmp_path / "copy")
+    shutil.rmtree(copy / "results")
+    output, readme = copy / "docs" / "reproduction", copy / "README.md"
+    assert main(["publish", "--again", "--output", str(output), "--readme", str(readme)]) == 0
+    once = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
+    (output / "claims.md").write_text("spoiled")
+    assert main(["publish", "--again", "--output", str(output), "--readme", str(readme)]) == 0
+    assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == once
+    canonical = code._canonical
+    monkeypatch.setattr(code, "_canonical", lambda path: canonical(path) + "edited" * (path.name == "cbo.py"))
+    with pytest.raises(FileRefused, match=r"summary/sine\.nc; make them again, or accept the code"):
+        publish.again(output, readme)
+    assert main(["adopt", str(output), "--epochs", "1"]) == 0
+    made = publish.again(output, readme)
+    assert output / "adopted.json" in made
+    assert "adopted.json" in (output / publish.MANIFEST).read_text().split()
 
 
 def test_nothing_is_added_to_no_publication_or_from_no_results(project, reference, tmp_path):

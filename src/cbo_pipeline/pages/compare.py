@@ -19,8 +19,7 @@ from cbo_pipeline import figures
 from cbo_pipeline.claims import rule
 from cbo_pipeline.errors import FileRefused, UserError
 from cbo_pipeline.pages.claims import number
-from cbo_pipeline.pages.published_data import EXACT, rounded
-from cbo_pipeline.results import summaries
+from cbo_pipeline.results import rounding, summaries
 from cbo_pipeline.results.contract import CONTRACT
 
 SAME, AGREES, DIFFERS, NOT_COMPARED = "same", "agrees", "differs", "not compared"
@@ -125,7 +124,7 @@ def _compared(one: xr.Dataset, other: xr.Dataset) -> tuple[str, str]:
     if settings[0] != settings[1]:
         return NOT_COMPARED, f"other settings: {_differences(*settings)}"
     one, other = _with_runs(one), _with_runs(other)
-    published = any("published" in data.attrs.get("comment", "") for data in (one, other))
+    published = any(map(rounding.is_published, (one, other)))
     unequal = _unequal(one, other, published)
     if not unequal:
         return SAME, "to the six digits that are published" if published else ""
@@ -152,8 +151,8 @@ def _unequal(one: xr.Dataset, other: xr.Dataset, published: bool) -> str:
     series = [name for name in one if {"seed", "epoch"} <= set(one[name].dims) and name in other]
     for name in series:
         values = [data[name].transpose("seed", "epoch").values for data in (one, other)]
-        if published and name not in EXACT:
-            values = [rounded(v) for v in values]
+        if published:
+            values = [rounding.as_published(str(name), v) for v in values]
         if values[0].shape != values[1].shape:
             return f"{name} is stored at other epochs"
         equal = (values[0] == values[1]) | (np.isnan(values[0]) & np.isnan(values[1]))

@@ -7,7 +7,7 @@ readings or longer runs, are added to a publication; all that depends on them is
 import math
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +34,7 @@ BEGIN, END = "<!-- made by `make publish`: begin -->", "<!-- made by `make publi
 MANIFEST = ".published"  # the list of the files that publish made
 VERDICTS = ("claims.md", "claims.json", "speed.json")
 READINGS = ("readings.json", "readings.md")
-OTHERS = (*READINGS, "settings.html", "figures/gathering.gif")  # published if they were made
+OTHERS = (*READINGS, ledger.FILE, "settings.html", "figures/gathering.gif")  # published if they were made
 PAGE_BYTES = 3_000_000  # of the published page, if fewer points of single runs suffice: it is kept in the repository
 PAPER = "the paper"  # what the first part of a publication holds
 
@@ -75,27 +75,58 @@ def publish(results: Path, output: Path, readme: Path | None = None) -> list[Pat
 def add(results: Path, output: Path, readme: Path | None = None) -> list[Path]:
     """Add the curves whose summaries a folder of results holds to the publication in ``output``, over those there.
 
-    Figures, verdicts and pages are made again from all summaries. Results of other code are refused, and so is a
-    publication of other code, but for what is replaced.
+    Measured costs and numerical checks are taken, too. Figures, verdicts and pages are made again from all of it.
+    Results of other code are refused, and so is a publication of other code, but for what is replaced.
     """
+    _require_publication(output)
+    summaries, jobs = published_data.summaries_in(results), stages.read(results / "benchmarks")
+    found = summaries or published_data.readings_in(results) or published_data.measured_in(results)
+    if not found or not jobs:
+        words = f"{results}: holds no {'summary' if jobs else 'benchmarks'}; there is nothing to add"
+        raise FileRefused(words, code="missing", key="--results", file=str(results))
+    verify.refuse_mixture(results, verify.verify(results, load_config()))
+    _refuse_other_code(output, published_data.replaced(summaries, results, output))
+    others, before = _of_others(output), _part_of(readme) if readme else None
+    stored = published_data.store(results, published_data.with_published(summaries, output), output)
+    if new := [entry for entry in ledger.read(results) if entry not in ledger.read(output)]:
+        ledger.add(output, new)
+    added = [_added(stored, summaries, output, jobs)] if stored else []
+    return _make_again(output, [*provenance.read(output, {}).parts, *added], others, readme, before)
+
+
+def again(output: Path, readme: Path | None = None) -> list[Path]:
+    """Make figures, verdicts and pages of the publication in ``output`` again from its summaries.
+
+    So after a change of what shows or judges results, or after changed code was adopted for them. A publication whose
+    summaries, costs or checks were made by other code is refused.
+    """
+    _require_publication(output)
+    _refuse_other_code(output)
+    before = _part_of(readme) if readme else None
+    return _make_again(output, provenance.read(output, {}).parts, _of_others(output), readme, before)
+
+
+def _require_publication(output: Path) -> None:
     crate.require_package()
     if not (output / MANIFEST).is_file():
         words = f"{output}: holds no publication to add to; publish the paper first (make publish)"
         raise FileRefused(words, code="no-results", key="--output", file=str(output))
-    summaries, jobs = published_data.summaries_in(results), stages.read(results / "benchmarks")
-    if not (summaries or published_data.readings_in(results)) or not jobs:
-        words = f"{results}: holds no {'summary' if jobs else 'benchmarks'}; there is nothing to add"
-        raise FileRefused(words, code="missing", key="--results", file=str(results))
-    config, before = load_config(), _part_of(readme) if readme else None
-    verify.refuse_mixture(results, verify.verify(results, config))
-    replaced = published_data.replaced(summaries, results, output)
-    kept = [row for row in verify.verify(output, config) if row.kind in ("summary", "cost", "check")]
-    verify.refuse_mixture(output, [row for row in kept if Path(row.path) not in replaced])
-    parts = list(provenance.read(output, {}).parts)
-    others = set(output.rglob("*")) - set(_published(output))
-    stored = published_data.store(results, published_data.with_published(summaries, output), output)
-    if stored:
-        parts.append(_added(stored, summaries, output, jobs))
+
+
+def _refuse_other_code(output: Path, replaced: Container[Path] = ()) -> None:
+    rows = [row for row in verify.verify(output, load_config()) if row.kind in ("summary", "cost", "check")]
+    verify.refuse_mixture(output, [row for row in rows if Path(row.path) not in replaced])
+
+
+def _of_others(output: Path) -> set[Path]:
+    """What is in the folder and was not published. Code is adopted for a publication, so the ledger belongs to it."""
+    return set(output.rglob("*")) - set(_published(output)) - {output / ledger.FILE}
+
+
+def _make_again(
+    output: Path, parts: Sequence[provenance.Part], others: set[Path], readme: Path | None, before
+) -> list[Path]:
+    """All that a publication holds beside its summaries, costs and checks."""
     made = provenance.published(parts, _by_experiment(published_data.summaries_in(output)), _readings(output))
     provenance.write(made, output)
     if published_data.readings_in(output):

@@ -12,21 +12,17 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from cbo_pipeline.results import ledger, netcdf
+from cbo_pipeline.results import ledger, netcdf, rounding
 from cbo_pipeline.results import summaries as summary_files
 
 MEASURED = ("cost", "checks")  # folders: what claims are judged by beside the summaries
 # Statistics over the seeds that figures show; those of other series follow from the seeds' own.
 STATISTICS_OF = ("risk", "accuracy", "risk_task_min", "variance")
-# Claim 15 compares the variances of neighbouring steps to the last bit.
-EXACT = ("variance",)
 # Of other readings, what verdicts need: they are many, and nothing else of them is shown.
 JUDGED = (
     "risk", "risk_smallest", "risk_largest", "risk_loop", "risk_loop_smallest", "risk_loop_largest",
     "risk_over_seeds", "risk_task_min", "risk_task_max", "risk_task_final", "diverged", "settings", "run_code",
 )  # fmt: skip
-DIGITS = 20  # binary ones of what is rounded: six decimal ones
-COMMENT = "published: numbers but for the variance rounded to six digits"
 
 
 def summaries_in(results: Path) -> dict[str, xr.Dataset]:
@@ -39,12 +35,17 @@ def readings_in(results: Path) -> list[Path]:
     return sorted(path.relative_to(results) for path in results.glob(f"{ledger.READINGS}/*/summary/*/*.nc"))
 
 
+def measured_in(results: Path) -> list[Path]:
+    """The files of measured costs and of numerical checks."""
+    return [path for name in MEASURED for path in sorted((results / name).rglob("*.json"))]
+
+
 def store(results: Path, summaries: Mapping[str, xr.Dataset], output: Path) -> list[Path]:
     """Put all that is published of a folder of results into the folder ``output``, over what it holds.
 
     Returns the summaries that were not there, or were others, from the folder on.
     """
-    for path in (path for name in MEASURED for path in sorted((results / name).rglob("*.json"))):
+    for path in measured_in(results):
         copy = output / path.relative_to(results)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
@@ -77,7 +78,7 @@ def _other_curves(published: xr.Dataset, data: xr.Dataset) -> xr.Dataset | None:
 
 def replaced(summaries: Mapping[str, xr.Dataset], results: Path, output: Path) -> set[Path]:
     """The files of a publication of which nothing is left once these results are added."""
-    found = {output / path.relative_to(results) for name in MEASURED for path in (results / name).rglob("*.json")}
+    found = {output / path.relative_to(results) for path in measured_in(results)}
     for name, data in summaries.items():
         path = output / "summary" / name
         if path.is_file() and _other_curves(summary_files.read(path), data) is None:
@@ -95,24 +96,12 @@ def _put(data: xr.Dataset, path: Path) -> bool:
 def lean(data: xr.Dataset) -> xr.Dataset:
     """A summary for readers, a third as large: other statistics left out, numbers rounded to six digits."""
     left_out = [n for n in data if n.endswith("_over_seeds") and n.removesuffix("_over_seeds") not in STATISTICS_OF]
-    return _rounded(data.drop_vars(left_out))
+    return rounding.published(data.drop_vars(left_out))
 
 
 def lean_reading(data: xr.Dataset) -> xr.Dataset:
-    """A summary of another reading: what it is judged by, rounded likewise."""
-    return _rounded(data[[name for name in JUDGED if name in data]])
+    """A summary of another reading: what it is judged by, rounded likewise.
 
-
-def _rounded(data: xr.Dataset) -> xr.Dataset:
-    result = data.copy()
-    for name, variable in data.data_vars.items():
-        if variable.dtype.kind == "f" and name not in EXACT:
-            result[name] = variable.copy(data=rounded(variable.values))
-    result.attrs["comment"] = COMMENT
-    return result
-
-
-def rounded(x: np.ndarray) -> np.ndarray:
-    """Numbers with DIGITS binary digits, which compress well; no exponent is lost."""
-    mantissa, exponent = np.frexp(x)
-    return np.ldexp(np.round(mantissa * 2**DIGITS) / 2**DIGITS, exponent).astype(x.dtype)
+    Examples, which depend on the code of the problem, are left out: the digest is that of a summary without them.
+    """
+    return rounding.published(summary_files.join([data[[name for name in JUDGED if name in data]]]))

@@ -44,8 +44,11 @@ def declare(commands) -> None:
         "--output", required=True, type=Path, help="folder to fill; what was published there before is replaced"
     )
     command.add_argument("--readme", type=Path, metavar="FILE", help="page whose part on the results is rewritten")
+    how = command.add_mutually_exclusive_group()
     what = "add the results to what was published, and make all that depends on them again"
-    command.add_argument("--add", action="store_true", help=what)
+    how.add_argument("--add", action="store_true", help=what)
+    what = "make figures, verdicts and pages again from what was published; no results are needed"
+    how.add_argument("--again", action="store_true", help=what)
 
 
 def _add_results(command) -> None:
@@ -124,8 +127,11 @@ def _article(options) -> int:
 def _publish(options) -> int:
     from cbo_pipeline.pages import publish
 
-    make = publish.add if options.add else publish.publish
-    made = make(options.results, options.output, options.readme)
+    if options.again:
+        made = publish.again(options.output, options.readme)
+    else:
+        make = publish.add if options.add else publish.publish
+        made = make(options.results, options.output, options.readme)
     size = sum(path.stat().st_size for path in made) / 1e6
     streams.tell(
         f"{len(made)} files, {size:.1f} MB, in {options.output}" + (f"; {options.readme}" if options.readme else "")
