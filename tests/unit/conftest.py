@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from cbo_pipeline.numerics.kernels import threads
 from cbo_pipeline.problems import _mnist_arrays
 
 TRAINING, TEST = 2000, 500
@@ -52,10 +51,3 @@ def mnist_folder(tmp_path_factory):
     (training_images, training_labels), (test_images, test_labels) = drawn(TRAINING, rng), drawn(TEST, rng)
     _mnist_arrays.write(_mnist_arrays.Arrays(test_images, test_labels, training_labels, training_images), folder)
     return folder
-
-
-@pytest.fixture
-def several_threads():
-    """A function that says how many threads the kernels may use; one again at the end."""
-    yield threads.use
-    threads.use(1)

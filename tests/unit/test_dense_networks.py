@@ -6,6 +6,7 @@ import torch
 from torch.nn import functional
 
 from cbo_pipeline.numerics.consensus import gibbs_weights
+from cbo_pipeline.numerics.kernels import threads
 from cbo_pipeline.numerics.kernels.dense_networks import (
     ACTIVATIONS,
     Shape,
@@ -225,6 +226,13 @@ def test_networks_without_weight_are_left_early_and_the_weights_stay_bit_by_bit(
     assert (wanted[~finite] > wanted.min() + 746 / alpha).all()
     if alpha >= 1e5:
         assert (~finite).sum() > 100
+
+
+@pytest.fixture
+def several_threads():
+    """A function that says how many; one again at the end."""
+    yield threads.use
+    threads.use(1)
 
 
 @pytest.mark.parametrize("count", [2, 3, 40])

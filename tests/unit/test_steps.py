@@ -13,7 +13,6 @@ from cbo_pipeline.methods.multi_task_cbo import MultiTaskCBO
 from cbo_pipeline.numerics import steps
 from cbo_pipeline.numerics.consensus import MEAN_FORMS, consensus_point, gibbs_factors, gibbs_weights, weighted_mean
 from cbo_pipeline.numerics.kernels.noise import Noise
-from cbo_pipeline.numerics.kernels.threads import FEW
 from cbo_pipeline.numerics.network import zeros_like
 
 COMMON = {"dt": 0.1, "alpha": 30.0, "lambda_": 1.1, "sigma_squared": 1.6, "initial": "uniform", "initial_bound": 1.0}
@@ -252,25 +251,6 @@ def test_forms_differ_in_the_last_bits_only():
         for other in V[:i]:
             assert (one != other).any()
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("threads", [2, 3, 7])
-@pytest.mark.parametrize("method", [MultiTaskCBO(**COMMON), Hybrid(**COMMON, gamma=0.7)], ids=["cbo", "hybrid"])
-def test_the_same_bytes_with_any_number_of_threads(several_threads, method, threads):
-    problem, N = Wells(7 if method.many_tasks else 1), 900
-    assert all(x.size > FEW for x in ensemble(N, np.float32).values())
-
-    def trained():
-        particles = ensemble(N, np.float32)
-        moments = {} if method.many_tasks else {name: zeros_like(particles) for name in ("first", "second")}
-        state = method.restored({"particles": particles, **moments})
-        for k in range(3):
-            state = method.move(state, method.look(state, problem, None, Clock(0, k)), Clock(0, k), Noise((5, 6), k))
-        return [x.tobytes() for group in state.values() for x in group.values()]
-
-    wanted = trained()
-    several_threads(threads)
-    assert trained() == wanted
 
 
 def test_an_ensemble_that_is_not_contiguous_is_refused():

@@ -69,8 +69,7 @@ def cbo_step(
             from cbo_pipeline.numerics.kernels import steps as kernels
 
             numbers = _typed((drift, diffusion), theta)
-            ensemble = _matrix(theta), _matrix(V[name]), own, *numbers, form == ONE_FACTOR, *_chosen(noise, layer)
-            _in_ranges(kernels.cbo, theta.size, ensemble)
+            kernels.cbo(_matrix(theta), _matrix(V[name]), own, *numbers, form == ONE_FACTOR, *_chosen(noise, layer))
         else:
             for rows, xi in noise.blocks(theta, layer):
                 x = theta[rows]
@@ -93,11 +92,10 @@ def hybrid_step(
             from cbo_pipeline.numerics.kernels import steps as kernels
 
             numbers = _typed((drift, diffusion), theta)
-            ensemble = (
+            kernels.hybrid(
                 *map(_matrix, (theta, s, r, g, V[name])), *numbers, form == ONE_FACTOR,
                 theta.dtype.type(1 - gamma), _typed(rates, theta), *_chosen(noise, layer),
             )  # fmt: skip
-            _in_ranges(kernels.hybrid, theta.size, ensemble)
         else:
             for rows, xi in noise.blocks(theta, layer):
                 x = theta[rows]
@@ -118,14 +116,6 @@ def transport_step(
     for layer, (name, theta) in enumerate(particles.items()):
         atoms, goals = (_shared(x, (*x.shape[:2], -1)) for x in (theta, y[name]))
         kernels.transport(atoms, goals, task, to, *_typed((drift, diffusion), theta), *_chosen(noise, layer))
-
-
-def _in_ranges(kernel, size: int, ensemble: tuple) -> None:
-    """Call a kernel for an ensemble of so many numbers, in ranges of whole chunks of noise if there are threads."""
-    from cbo_pipeline.numerics.kernels.noise import CHUNK
-    from cbo_pipeline.numerics.kernels.threads import share_range
-
-    share_range(size, CHUNK, lambda begin, end: kernel(begin, end, *ensemble))
 
 
 def _matrix(x: np.ndarray) -> np.ndarray:

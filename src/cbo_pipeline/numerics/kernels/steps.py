@@ -6,7 +6,6 @@ would (``cbo_pipeline.numerics.steps``): no contraction, no reordering.
 
 Shapes: ``theta`` and what belongs to it are (N, D); ``V`` is (P, D), and particle n moves to the row task[n] of it.
 Scalars have the type of the particles. ``iteration``, ``layer`` and ``key`` choose the noise (``noise.Noise``).
-From ``begin`` to ``end``, places in the flat ensemble, is what a thread works on; it begins with a chunk of noise.
 """
 
 import numpy as np
@@ -16,16 +15,16 @@ from cbo_pipeline.numerics.kernels.noise import CHUNK, chunk_space, normals_of_c
 
 
 @kernel(nogil=True)
-def cbo(begin, end, theta, V, task, drift, diffusion, one_factor, iteration, layer, key):
+def cbo(theta, V, task, drift, diffusion, one_factor, iteration, layer, key):
     """Eq. (cbo:sde), with one consensus point per task, Eq. (eq:multi_task_cbo)."""
     N, D = theta.shape
     flat = theta.reshape(N * D)
     space = chunk_space()
     xi = space[2].reshape(CHUNK)
-    n, d = begin // D, begin % D
-    for first in range(begin, end, CHUNK):
+    n, d = 0, 0
+    for first in range(0, N * D, CHUNK):
         normals_of_chunk(first // CHUNK, iteration, layer, key, space)
-        at, stop = first, min(first + CHUNK, end)
+        at, stop = first, min(first + CHUNK, N * D)
         while at < stop:
             length = min(D - d, stop - at)
             x, v, noise = flat[at : at + length], V[task[n], d : d + length], xi[at - first : at - first + length]
@@ -52,17 +51,17 @@ def _one_factor(x, v, xi, drift, diffusion):
 
 
 @kernel(nogil=True)
-def hybrid(begin, end, theta, s, r, g, V, drift, diffusion, one_factor, share, rates, iteration, layer, key):
+def hybrid(theta, s, r, g, V, drift, diffusion, one_factor, share, rates, iteration, layer, key):
     """Section 3.3.1: ``rates`` are those of ``adam``, with gamma dt for dt; ``share`` is 1 - gamma, of CBO's step."""
     N, D = theta.shape
     flat, first_moment, second_moment = theta.reshape(N * D), s.reshape(N * D), r.reshape(N * D)
     gradient = g.reshape(N * D)
     space = chunk_space()
     xi = space[2].reshape(CHUNK)
-    d = begin % D
-    for first in range(begin, end, CHUNK):
+    d = 0
+    for first in range(0, N * D, CHUNK):
         normals_of_chunk(first // CHUNK, iteration, layer, key, space)
-        at, stop = first, min(first + CHUNK, end)
+        at, stop = first, min(first + CHUNK, N * D)
         while at < stop:
             length = min(D - d, stop - at)
             here = slice(at, at + length)

@@ -1,16 +1,13 @@
 """Several threads for one run, where a run is long and cores are idle.
 
-Kernels that treat networks, or numbers, one by one release Python's lock and are given to the threads in parts. Each
-number is computed by one thread as it would be by any other, so the results have the same bits with any number of
-threads.
+Kernels that treat networks one by one release Python's lock, and the networks are dealt to the threads. Each number
+is computed by one thread as it would be by any other, so the results have the same bits with any number of threads.
 """
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-
-FEW = 1 << 15  # numbers that are not worth a second thread
 
 _pools: dict[int, ThreadPoolExecutor] = {}  # empty, or the threads of this process under their number
 
@@ -41,23 +38,4 @@ def share(items: np.ndarray, group: int, work: Callable[[np.ndarray], None]) -> 
     groups = [items[first : first + group] for first in range(0, len(items), group)]
     hands = [np.concatenate(groups[k::threads]) for k in range(min(threads, len(groups)))]
     for _ in pool.map(work, hands):
-        pass
-
-
-def share_range(size: int, chunk: int, work: Callable[[int, int], None]) -> None:
-    """Call ``work`` for 0 to size or, in each thread, for a range of whole chunks (the last one as it comes).
-
-    >>> parts = []
-    >>> use(3)
-    >>> share_range(100_000, 512, lambda begin, end: parts.append((begin, end)))
-    >>> use(1)
-    >>> sorted(parts)
-    [(0, 33792), (33792, 67584), (67584, 100000)]
-    """
-    if not _pools or size <= FEW:
-        work(0, size)
-        return
-    ((threads, pool),) = _pools.items()
-    bounds = [min(k * -(-size // (threads * chunk)) * chunk, size) for k in range(threads + 1)]
-    for _ in pool.map(work, bounds[:-1], bounds[1:]):
         pass
