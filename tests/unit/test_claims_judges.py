@@ -261,6 +261,18 @@ def test_the_horizon_decides_where_it_is_there():
     assert "adam: 5 runs of 600 epochs, cbo: 2 runs of 600 epochs" in row["seen"]
 
 
+def test_of_a_run_that_diverges_the_best_counts():
+    """CBO falls to 0.6 and diverges at epoch 330 or 400; Adam is there sooner, and far below at the end."""
+    risk = np.stack([CBO_LONG, CBO_LONG])
+    risk[0, 325:], risk[1, 400:] = np.nan, np.nan
+    later = mnist_results(adam_end=0.5, horizon=[long_run("cbo", risk)])
+    later.summaries["mnist"]["risk"].values[4, :, 101:] = np.geomspace(0.5, 1e-3, 500)
+    row = verdict(4, later)
+    assert row["verdict"] == HOLDS, row["seen"]
+    assert "CBO at 0.7, its best, as it diverges in 2 of 2 runs, at epochs 330 to 400 (holds)" in row["seen"]
+    assert np.isfinite(row["value"])
+
+
 def test_one_run_at_the_horizon_decides_nothing():
     results = mnist_results(horizon=[long_run("cbo", CBO_LONG, seeds=1)])
     assert verdict(4, results)["verdict"] == UNDECIDED

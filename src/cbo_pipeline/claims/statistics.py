@@ -157,6 +157,16 @@ def epochs_to_reach(series: Series, level: float) -> np.ndarray:
     return np.where(reached.any(axis=1), series.epochs[reached.argmax(axis=1)], np.inf)
 
 
+def divergence(series: Series) -> np.ndarray:
+    """The first stored epoch from which on a run has no finite value any more; infinite if it ends with one.
+
+    >>> divergence(Series.of([[1.0, 2.0, 3.0], [1.0, np.inf, np.inf], [np.inf, 2.0, np.inf]])).tolist()
+    [inf, 1.0, 2.0]
+    """
+    finite_later = np.logical_or.accumulate(np.isfinite(series.values)[:, ::-1], axis=1)[:, ::-1]
+    return np.where(finite_later[:, -1], np.inf, series.epochs[(~finite_later).argmax(axis=1)])
+
+
 def crossing(a: Series, b: Series) -> float:
     """The epoch from which the median (over runs) of a stays below that of b; infinite if it does not end below."""
     a, b = together(a, b)

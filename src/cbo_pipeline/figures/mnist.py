@@ -47,20 +47,24 @@ def _longest(data: dict[str, xr.Dataset], variant: str) -> xr.Dataset:
 
 
 def _draw_horizon(axes, found: dict[str, xr.Dataset]) -> None:
-    """Medians over the seeds: thin on all images, thick as a training loop prints it."""
+    """Medians over the seeds: thin on all images, thick as a training loop prints it. A cross ends what diverges."""
+    handles = []
     for method, one in found.items():
-        look, runs = style.LOOKS[method], int(one["risk"].isel(epoch=0).notnull().sum())
-        label = rf"{look['label']}, $\Delta t = {_power(_time_step(one))}$, {runs} run{'s' if runs > 1 else ''}"
-        axes.plot(one["epoch"], one["risk"].median("seed"), color=look["color"], linewidth=0.5, alpha=0.6)
-        axes.plot(one["epoch"], one["risk_loop"].median("seed"), **{**look, "linewidth": 1.0, "label": label})
+        runs, look = one.isel(seed=one["risk"].isel(epoch=0).notnull().values), style.LOOKS[method]
+        count = runs.sizes["seed"]
+        label = rf"{look['label']}, $\Delta t = {_power(_time_step(one))}$, {count} run{'s' if count > 1 else ''}"
+        # What diverged counts as infinite.
+        thin, thick = (runs[name].fillna(np.inf).median("seed") for name in ("risk", "risk_loop"))
+        axes.plot(one["epoch"], thin, color=look["color"], linewidth=0.5, alpha=0.6)
+        handles += axes.plot(one["epoch"], thick, **{**look, "linewidth": 1.0, "label": label})
+        if np.isinf(thick[-1]):
+            last = thick[np.isfinite(thick)][-1]
+            axes.plot(last["epoch"], last, "x", color=look["color"], markersize=5, markeredgewidth=1.5)
+    axes.set(yscale="log", ylabel=style.RISK, xlabel="epoch")
     axes.set(
-        yscale="log",
-        ylabel=style.RISK,
-        xlabel="epoch",
-        xlim=(0, max(int(one["epoch"][-1]) for one in found.values())),
+        xlim=(0, max(int(one["epoch"][-1]) for one in found.values())), ylim=(None, min(axes.get_ylim()[1], TOP))
     )
-    axes.set_ylim(None, min(axes.get_ylim()[1], TOP))
-    axes.legend(handles=axes.get_lines()[1::2], fontsize=6, loc="upper right")
+    axes.legend(handles=handles, fontsize=6, loc="upper right")
 
 
 def mnist_accuracy(data: dict[str, xr.Dataset]) -> Figure:
