@@ -84,13 +84,29 @@ def test_long_runs_have_panels_with_both_risks(summaries):
     assert (len(without), len(panels)) == (2, 2)
     assert first.get_xlim() == (0, 1)
     for panel, adam in zip(panels, ("adam", "adam_lr1"), strict=True):
-        assert panel.get_xlim() == (0, 4)
+        assert panel.get_xlim() == (1, 4)
         lines, labels = panel.get_lines(), {**SHOWN, "adam_lr1": r"Adam, $\Delta t = 10^{-1}$"}
         for method, thin, thick in zip((adam, "cbo", "hybrid"), lines[::2], lines[1::2], strict=True):
             own = netcdf.read(summaries[method]).isel(curve=0)
             assert thick.get_label() == f"{labels[method]}, 3 runs"
             np.testing.assert_allclose(thin.get_ydata(), own["risk"].median("seed"))
             np.testing.assert_allclose(thick.get_ydata(), own["risk_loop"].median("seed"))
+
+
+def test_a_curve_that_diverges_ends_with_a_cross(summaries):
+    """Its runs count as infinite from then on: the median is gone with the second of three."""
+    cbo = summarise.read(summaries["cbo"]).load()
+    for seed, last in enumerate((0, 1, 2)):
+        for name in ("risk", "risk_loop"):
+            cbo[name].loc[{"seed": seed, "epoch": slice(last + 1, None)}] = np.nan
+    cbo["risk_over_seeds"].loc[{"epoch": [1, 2], "statistic": ["median", "max"]}] = [[0.5, np.nan], [np.inf, np.inf]]
+    usual = summarise.join([summarise.read(summaries[m]).sel(epoch=slice(0, 1)) for m in ("adam", "cbo", "hybrid")])
+    with style.applied():
+        panel = mnist.comparison_cbo_adam({"mnist": usual, "mnist_horizon": summarise.join([cbo])}).axes[1]
+    plt.close("all")
+    (cross,) = [line for line in panel.get_lines() if line.get_marker() == "X"]
+    risks = np.sort([float(cbo["risk_loop"].isel(curve=0).sel(seed=s, epoch=1)) for s in (1, 2)])
+    assert (cross.get_xdata()[0], cross.get_ydata()[0]) == (1, risks[1])
 
 
 def test_every_learning_rate_has_a_panel_with_every_seed(summaries, drawn):

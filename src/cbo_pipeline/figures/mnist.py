@@ -31,8 +31,7 @@ def comparison_cbo_adam(data: dict[str, xr.Dataset]) -> Figure:
     panels[0, 0].set(yscale="log", ylabel=style.RISK)
     for axes, group in zip(panels[1:, 0], groups, strict=True):
         _draw_horizon(axes, {method: _longest(data, variant) for method, variant in group.items()})
-    if groups:
-        panels[-1, 0].set_xlabel("epoch; thick: mean over its minibatches, thin: all images after it")
+        axes.set_title("thick: mean over the epoch's minibatches; thin: all images after it", fontsize=6)
     return figure
 
 
@@ -59,12 +58,12 @@ def _draw_horizon(axes, found: dict[str, xr.Dataset]) -> None:
         handles += axes.plot(one["epoch"], thick, **{**look, "linewidth": 1.0, "label": label})
         if np.isinf(thick[-1]):
             last = thick[np.isfinite(thick)][-1]
-            axes.plot(last["epoch"], last, "x", color=look["color"], markersize=5, markeredgewidth=1.5)
-    axes.set(yscale="log", ylabel=style.RISK, xlabel="epoch")
+            axes.plot(last["epoch"], last, "X", color=look["color"], markersize=6, markeredgecolor="white")
+    axes.set(xscale="log", yscale="log", ylabel=style.RISK, xlabel="epoch")
     axes.set(
-        xlim=(0, max(int(one["epoch"][-1]) for one in found.values())), ylim=(None, min(axes.get_ylim()[1], TOP))
+        xlim=(1, max(int(one["epoch"][-1]) for one in found.values())), ylim=(None, min(axes.get_ylim()[1], TOP))
     )
-    axes.legend(handles=handles, fontsize=6, loc="upper right")
+    axes.legend(handles=handles, fontsize=6, loc="lower left")
 
 
 def mnist_accuracy(data: dict[str, xr.Dataset]) -> Figure:
