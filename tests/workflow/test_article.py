@@ -148,6 +148,26 @@ def test_directions_are_unseen_only_where_the_spread_grows_as_explained(growth, 
     assert ("= 1.09$" in found.text) == (growth > 1)
 
 
+def test_runs_that_diverge_on_the_way_to_the_horizon_are_told():
+    variance, risk = tile(1.09 ** (10.0 * np.arange(EPOCHS + 1))), page_results.fall(0.5, 1)
+    usual = synthetic.curve("mnist", "cbo", risk, M=20, N=9, settings=MNIST, variance=variance)
+    evidence = {"mnist": synthetic.summary(usual)}
+    whole = findings.directions(Evidence(evidence)).text
+    for ends in ((None, None), (40, None), (40, 50)):
+        long = page_results.fall(0.5, 1)[:2].copy()
+        for row, last in zip(long, ends, strict=True):
+            row[last:] = np.nan if last else row[last:]
+        curve = synthetic.curve("mnist_horizon", "cbo", long, M=20, N=9, settings=MNIST)
+        text = findings.directions(Evidence({**evidence, "mnist_horizon": synthetic.summary(curve)})).text
+        gone = [last for last in ends if last]
+        told = (
+            f"in {len(gone)} of 2 runs, from epoch {min(gone)} on at the earliest and {max(gone)} at" if gone else ""
+        )
+        assert text.startswith(whole)
+        assert (text == whole) == (not gone)
+        assert told in text
+
+
 def adam(rate: float, floor: float, leaps_at: int | None):
     risk = page_results.fall(floor, 5, noise=0.1)
     if leaps_at:

@@ -11,7 +11,7 @@ import numpy as np
 
 from cbo_pipeline.claims import rule
 from cbo_pipeline.claims.evidence import CurveResults, Evidence, NotTested, shared_seeds
-from cbo_pipeline.claims.statistics import end, first_leap, log_ratio, middle, together
+from cbo_pipeline.claims.statistics import divergence, end, first_leap, log_ratio, middle, together
 from cbo_pipeline.pages.article.numbers import counted, listed, number
 from cbo_pipeline.pages.index.content import Claim
 
@@ -134,7 +134,22 @@ def directions(evidence: Evidence) -> Finding:
             r"The condition $2\lambda > \tilde\sigma^2$ is met, and the ensemble still spreads without bound where"
             " the risk is blind; an image that lights such a pixel later is then met by huge weights."
         )
+        text += _overflow(evidence)
     return Finding(text, near, "ensembles spread without bound in directions that the risk does not see")
+
+
+def _overflow(evidence: Evidence) -> str:
+    """What becomes of it in runs over thousands of epochs, where there are such; nothing if none of them diverges."""
+    long = [one for one in evidence.curves("mnist_horizon", "cbo") if one.seeds]
+    when = divergence(long[0].series()) if long else np.array([])
+    gone = when[np.isfinite(when)]
+    if not gone.size:
+        return ""
+    return (
+        f" In the end the weights overflow: in runs of CBO over {counted(long[0].epochs, 'epoch')} no particle has a"
+        f" finite risk any more in {len(gone)} of {counted(len(when), 'run')}, from epoch {gone.min():.0f} on at the"
+        f" earliest and {gone.max():.0f} at the latest."
+    )
 
 
 def atoms(claim: Claim | None) -> Finding:
