@@ -97,10 +97,10 @@ def curve(data: xr.Dataset, variant: str, M: int | None = None, N: int | None = 
 
 
 def without_missing_epochs(curve: xr.Dataset) -> xr.Dataset:
-    """A curve without the epochs that only others of its summary have. (Of runs that diverged the largest risk is
+    """A curve without the epochs that only others of its summary have. (Where runs diverged the largest risk is
     infinite; a median of infinities is not a number.)
     """
-    return curve.isel(epoch=curve["risk_over_seeds"].sel(statistic="max").notnull().values)
+    return curve.isel(epoch=curve["risk_over_seeds"].notnull().any("statistic").values)
 
 
 def settings_of(curve: xr.Dataset) -> dict:
