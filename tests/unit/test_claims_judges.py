@@ -269,8 +269,19 @@ def test_of_a_run_that_diverges_the_best_counts():
     later.summaries["mnist"]["risk"].values[4, :, 101:] = np.geomspace(0.5, 1e-3, 500)
     row = verdict(4, later)
     assert row["verdict"] == HOLDS, row["seen"]
-    assert "CBO at 0.7, its best, as it diverges in 2 of 2 runs, at epochs 330 to 400 (holds)" in row["seen"]
+    assert "CBO at 0.7 (its best where it diverges: 2 of 2 runs, at epochs 330 to 400) (holds)" in row["seen"]
     assert np.isfinite(row["value"])
+
+
+def test_a_run_that_explodes_was_somewhere_before():
+    """Who is faster is judged by the smallest risk that all runs reach, not by where one of them ends."""
+    risk = np.stack([CBO_LONG, CBO_LONG])
+    risk[1, 400:] = 1e16
+    later = mnist_results(adam_end=0.5, horizon=[long_run("cbo", risk)])
+    later.summaries["mnist"]["risk"].values[4, :, 101:] = np.geomspace(0.5, 1e-3, 500)
+    row = verdict(4, later)
+    assert row["verdict"] == HOLDS, row["seen"]
+    assert "to 0.67 Adam takes" in row["seen"]
 
 
 def test_one_run_at_the_horizon_decides_nothing():
