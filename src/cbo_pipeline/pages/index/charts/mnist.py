@@ -4,6 +4,7 @@ import base64
 import struct
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from cbo_pipeline.pages.index.vega import (
 )
 
 RATES = ((RED, SOLID), (SKY, LONG), (GREEN, SOLID), (BLUE, DASHED), (INK, DOTTED))
+TOP = 1e3  # of the axis, if a run over thousands of epochs leaps beyond
 HORIZON = {
     "cbo": (SKY, LONG),
     "hybrid": (ORANGE, DASH_DOT),
@@ -61,8 +63,20 @@ def _horizon(content: Content, names: Sequence[str]) -> list[Line]:
     for curve in content.of("mnist_horizon", *HORIZON):
         name = NAMES.get(curve.variant, "hybrid of the first version")
         label = f"{name}, Δt = {_step(curve)}, over {int(curve.epochs[-1])} epochs"
-        lines.append(line_of(curve, label, HORIZON[curve.variant], names))
+        lines.append(_below_top(line_of(curve, label, HORIZON[curve.variant], names)))
     return lines
+
+
+def _below_top(line: Line) -> Line:
+    """A line without what is above the chart, and its label says so: CBO leaps beyond all bounds."""
+    if not any((values > TOP).any() for _, values in line.data.values()):
+        return line
+
+    def cut(series):
+        return {name: (epochs, np.where(values > TOP, np.inf, values)) for name, (epochs, values) in series.items()}
+
+    label = f"{line.label} (above {TOP:g} not shown)"
+    return replace(line, label=label, data=cut(line.data), strokes=cut(line.strokes))
 
 
 def mnist_rates(content: Content) -> Chart | None:
