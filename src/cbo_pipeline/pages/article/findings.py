@@ -132,9 +132,9 @@ def directions(evidence: Evidence) -> Finding:
     if near and drift + 2 * noise > 1 > drift + noise:
         text += (
             r"The condition $2\lambda > \tilde\sigma^2$ is met, and the ensemble still spreads without bound where"
-            " the risk is blind; an image that lights such a pixel later is then met by huge weights."
+            " the risk is blind; an image that lights such a pixel later is then met by huge weights. "
         )
-        text += _overflow(evidence)
+    text += _overflow(evidence)
     return Finding(text, near, "ensembles spread without bound in directions that the risk does not see")
 
 
@@ -146,7 +146,7 @@ def _overflow(evidence: Evidence) -> str:
     if not gone.size:
         return ""
     return (
-        f" In the end the weights overflow: in runs of CBO over {counted(long[0].epochs, 'epoch')} no particle has a"
+        f"In the end the weights overflow: in runs of CBO over {counted(long[0].epochs, 'epoch')} no particle has a"
         f" finite risk any more in {len(gone)} of {counted(len(when), 'run')}, from epoch {gone.min():.0f} on at the"
         f" earliest and {gone.max():.0f} at the latest."
     )
