@@ -246,7 +246,8 @@ def statistics(values: np.ndarray, centre: str) -> np.ndarray:
     """
     filled = np.where(np.isfinite(values), values, np.inf)
     if centre == "median":
-        low, middle, high = np.quantile(filled, [0.25, 0.5, 0.75], axis=0, method="median_unbiased")
+        with np.errstate(invalid="ignore"):  # between infinities
+            low, middle, high = np.quantile(filled, [0.25, 0.5, 0.75], axis=0, method="median_unbiased")
     else:
         low, middle, high = filled.min(0), filled.mean(0), filled.max(0)
     return np.stack([middle, low, high])
