@@ -87,8 +87,8 @@ def ratio(what: str, a: Sequence[float], b: Sequence[float], a_seeds, b_seeds, l
     " reach",
     threshold=f"below {-np.log10(TIMES_LOWER):.2f} (a factor of {TIMES_LOWER}), and below 0 for the epochs",
     why="half a decade is the least that reads as significantly lower on the figure's axis. What counts of runs that"
-    " diverge, and at which risk speeds are compared, was chosen after the runs to the horizon had been seen: judged"
-    " at the risk at which CBO ends, as before, the claim would be undecided",
+    " diverge, and at which risk speeds are compared, was chosen after the runs to the horizon had been seen"
+    " (docs/reproduction.md)",
     needs=("mnist/cbo", "mnist/{adam}"),
 )
 def adam_far_below_cbo(evidence: Evidence) -> Judgement:

@@ -158,8 +158,8 @@ def seconds(text: str) -> float:
     return float(text)
 
 
-def threads(text: str) -> int:
-    """A number of threads that argparse refuses unless it is a whole number, one or more."""
-    if not int(text) >= 1:
+def count(text: str) -> int:
+    """A whole number that argparse refuses unless it is one or more."""
+    if int(text) < 1:
         raise ValueError(text)
     return int(text)

@@ -13,9 +13,9 @@ from cbo_pipeline.cli.commands.options import (
     add_run,
     check_output,
     chosen_run,
+    count,
     data_files,
     seconds,
-    threads,
 )
 from cbo_pipeline.errors import ConfigError
 
@@ -48,7 +48,7 @@ def declare(commands) -> None:
     )
     command.add_argument(
         "--threads",
-        type=threads,
+        type=count,
         default=os.environ.get(THREADS, "1"),
         metavar="N",
         help=f"threads for a long run on MNIST or a table: the same bytes, sooner (default: ${THREADS}, or 1)",

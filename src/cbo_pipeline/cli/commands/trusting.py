@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from cbo_pipeline.cli import streams
-from cbo_pipeline.cli.commands.options import add_command, add_config
+from cbo_pipeline.cli.commands.options import add_command, add_config, count
 
 PURPOSE = "trust in results"
 
@@ -46,10 +46,3 @@ def _adopt(options) -> int:
         refused += not outcome.adopted
         streams.tell(f"{'adopted' if outcome.adopted else 'refused'}  {outcome.curve}: {outcome.words}")
     return 1 if refused else 0
-
-
-def count(text: str) -> int:
-    """A whole number, one or more."""
-    if int(text) < 1:
-        raise ValueError(text)
-    return int(text)
