@@ -112,30 +112,53 @@ def tile(row) -> np.ndarray:
     return np.tile(np.asarray(row, float), (SEEDS, 1))
 
 
-def sine(end_single: float, end_double: float, last_variance: float) -> Evidence:
-    """Two precisions; the variance falls to 1e-12 and ends where it is told to."""
-    half = EPOCHS // 2
-    variance = tile(np.r_[np.geomspace(1, 1e-12, half + 1), np.geomspace(1e-12, last_variance, EPOCHS - half)])
+def sine(end_single: float, end_double: float, rows: list[dict] | None = None) -> Evidence:
+    """Two precisions, and how far their particles differ if that was checked."""
     curves = [
         synthetic.curve(
-            "sine", variant, page_results.fall(end, k), M=100, N=200, method="cbo", settings=page_results.CBO,
-            variance=spread,
+            "sine", variant, page_results.fall(end, k), M=100, N=200, method="cbo", settings=page_results.CBO
         )
-        for k, (variant, end, spread) in enumerate(
-            (("cbo", end_single, variance), ("cbo_float64", end_double, tile(np.geomspace(1, 1e-30, EPOCHS + 1))))
-        )
-    ]  # fmt: skip
-    return Evidence({"sine": synthetic.summary(*curves)})
+        for k, (variant, end) in enumerate((("cbo", end_single), ("cbo_float64", end_double)))
+    ]
+    return Evidence({"sine": synthetic.summary(*curves)}, (), {} if rows is None else {"spread": {"rows": rows}})
 
 
-def test_rounding_is_the_engine_only_where_single_precision_wins_and_the_variance_grows_again():
-    found = findings.rounding(sine(5e-4, 1e-2, 1e-6))
+def agreeing(precision: str, growth: float, fall: float) -> list[dict]:
+    """Five runs whose particles agree to two units, then differ more by a factor, while the risk falls by another."""
+    unit = float(np.finfo(precision).eps)
+    spread, risk = [1.0, 2 * unit, 2 * unit * growth, 2 * unit], [1.0, 0.1, 0.1, 0.1 / fall]
+    one = {"precision": precision, "unit": unit, "epochs": [0, 1, 2, 3], "spread": spread, "risk": risk}
+    return [{**one, "seed": seed} for seed in range(SEEDS)]
+
+
+def test_rounding_is_the_engine_where_single_precision_wins_and_what_spreads_again_falls():
+    found = findings.rounding(sine(5e-4, 1e-2, agreeing("float32", 100, 50) + agreeing("float64", 1.5, 1)))
     assert found.seen
-    assert "grows again: it ends at $10^{-6}$" in found.text
-    for evidence in (sine(1e-2, 5e-4, 1e-6), sine(5e-4, 5e-4, 1e-6), sine(5e-4, 1e-2, 1e-12)):
-        found = findings.rounding(evidence)
-        assert not found.seen
-        assert "do not show that rounding drives the method" in found.text
+    assert f"in {SEEDS} of {SEEDS} runs in single and in 0 of {SEEDS} in double precision" in found.text
+    assert "the risk then falls to 2% of what it was; in the others it ends at 100% of" in found.text
+    assert "(2 units in the last place)" in found.text
+
+
+@pytest.mark.parametrize(
+    ("ends", "rows"),
+    [
+        ((1e-2, 5e-4), agreeing("float32", 100, 50) + agreeing("float64", 1.5, 1)),  # double precision is better
+        ((5e-4, 5e-4), agreeing("float32", 100, 50) + agreeing("float64", 1.5, 1)),  # neither is
+        ((5e-4, 1e-2), agreeing("float32", 1.5, 50) + agreeing("float64", 1.5, 1)),  # nothing spreads again
+        ((5e-4, 1e-2), agreeing("float32", 100, 50) + agreeing("float64", 100, 50)),  # both do
+        ((5e-4, 1e-2), agreeing("float32", 100, 2) + agreeing("float64", 1.5, 3)),  # what does not falls further
+    ],
+)
+def test_rounding_is_not_the_engine_otherwise(ends, rows):
+    found = findings.rounding(sine(*ends, rows))
+    assert not found.seen
+    assert "do not show that rounding drives the method" in found.text
+
+
+def test_without_a_look_at_the_particles_nothing_is_said_of_rounding():
+    found = findings.rounding(sine(5e-4, 1e-2))
+    assert not found.seen
+    assert "single precision does better. Why, was not looked at." in found.text
 
 
 @pytest.mark.parametrize(("growth", "seen"), [(1.09, True), (1.3, False), (0.9, False)])

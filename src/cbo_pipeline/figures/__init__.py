@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cbo_pipeline.errors import UserError
+from cbo_pipeline.results import checks
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class Figure:
 
     An experiment without a figure of its own has one without a number (``overview_of``).
     What it shows ``also`` is shown where it is there.
-    With ``costs`` its function gets, after the summaries, the measured costs of the same curves.
+    With ``costs`` its function gets, after the summaries, the measured costs of the same curves; with ``checks`` the
+    numerical checks of these names that are there.
     """
 
     label: str
@@ -42,6 +44,7 @@ class Figure:
     costs: bool = False
     function: str | None = None  # of the module; the label if left out
     also: tuple[Need, ...] = ()
+    checks: tuple[str, ...] = ()
 
 
 FIGURES = {
@@ -119,6 +122,7 @@ FIGURES = {
             "Sine: CBO in single and double precision",
             (Need("sine", ("cbo", "cbo_float64")),),
             "Supplement",
+            checks=("spread",),
         ),
         Figure(
             "gathering",
@@ -183,8 +187,10 @@ def overview_of(experiment: str) -> Figure:
 
 
 def has_own(experiment: str) -> bool:
-    """Whether a figure of the table shows the experiment."""
-    return any(need.experiment == experiment for figure in FIGURES.values() for need in figure.needs)
+    """Whether a figure of the table shows the experiment, or a check of its runs."""
+    shown = {need.experiment for figure in FIGURES.values() for need in figure.needs}
+    checked = {checks.OF_RUNS.get(name) for figure in FIGURES.values() for name in figure.checks}
+    return experiment in shown | checked
 
 
 def find(label: str) -> Figure:
@@ -209,7 +215,13 @@ def check_formats(outputs: Sequence[Path]) -> None:
             raise UserError(words, code="not-an-option", key="--output", file=str(path))
 
 
-def draw(label: str, summaries: Sequence[Path], outputs: Sequence[Path], costs: Sequence[Path] = ()) -> None:
+def draw(
+    label: str,
+    summaries: Sequence[Path],
+    outputs: Sequence[Path],
+    costs: Sequence[Path] = (),
+    check_files: Sequence[Path] = (),
+) -> None:
     """Draw a figure from the summaries (and costs) of its curves and save it under every name in ``outputs``."""
     from cbo_pipeline.results import costs as cost_files
     from cbo_pipeline.results import summaries as summary_files
@@ -233,16 +245,19 @@ def draw(label: str, summaries: Sequence[Path], outputs: Sequence[Path], costs: 
     for parts in by_experiment.values():
         summary_files.refuse_mixture([path for path, _ in parts], [data for _, data in parts])
     data = {name: summary_files.join([data for _, data in parts]) for name, parts in by_experiment.items()}
-    draw_data(figure, data, [cost_files.read(path) for path in costs], outputs)
+    found = [checks.read(path) for path in check_files]
+    named = {content["check"]: checks.numbers(content) for content in found}
+    draw_data(figure, data, [cost_files.read(path) for path in costs], named, outputs)
 
 
-def draw_data(figure: Figure, data: dict, costs: Sequence[dict], outputs: Sequence[Path]) -> None:
-    """Draw a figure from summaries by experiment and save it under every name in ``outputs``."""
+def draw_data(figure: Figure, data: dict, costs: Sequence[dict], checked: dict, outputs: Sequence[Path]) -> None:
+    """Draw a figure from summaries by experiment, costs and checks, and save it under every name in ``outputs``."""
     from cbo_pipeline.figures import style
     from cbo_pipeline.results.code import stage_digest
 
     module = importlib.import_module(f"cbo_pipeline.figures.{figure.module}")
-    further = (costs,) if figure.costs else ()
+    further = [costs] if figure.costs else []
+    further += [{name: checked[name] for name in figure.checks if name in checked}] if figure.checks else []
     with style.applied():
         drawn = getattr(module, figure.function or figure.label)(data, *further)
         style.save(drawn, outputs, stage_digest(f"figures.{figure.module}"))

@@ -109,7 +109,7 @@ def _draw(job: str) -> str:
         data = {name: found for name, found in evidence.summaries.items() if name in experiments}
         measured = {need.experiment for need in figure.needs} if figure.costs else set()
         costs = [cost for cost in evidence.costs if cost["experiment"] in measured]
-        figures.draw_data(figure, data, costs, files)
+        figures.draw_data(figure, data, costs, evidence.checks, files)
     return f"{_figure(output, job)}{', '.join(suffixes)}"
 
 

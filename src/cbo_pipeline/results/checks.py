@@ -12,7 +12,10 @@ KEYS = ("check",)
 CONTENT = {
     "barycentres": ("residual", "instances", "fixed_point_is_best", "more_atoms_better", "example_gain"),
     "rule_errors": ("error", "samples", "shift", "rows"),
+    "spread": ("rows",),
 }
+# Checks of runs: the experiment whose runs they read.
+OF_RUNS = {"spread": "precision"}
 
 
 def write(name: str, numbers: Mapping[str, Any], path: str | Path) -> None:

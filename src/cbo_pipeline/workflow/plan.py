@@ -14,10 +14,10 @@ from cbo_pipeline.config import Curve, Run, RunName, memory, resolve, runs
 from cbo_pipeline.config.file_keys import file_keys
 from cbo_pipeline.config.names import short_list
 from cbo_pipeline.figures import Figure, Need
-from cbo_pipeline.results import code, ledger
+from cbo_pipeline.results import checks, code, ledger
 
 MNIST_FILE = "results/data/mnist.md5"
-CHECKS = ("results/checks/barycentres.json", "results/checks/rule_errors.json")
+CHECKS = ("results/checks/barycentres.json", "results/checks/rule_errors.json")  # by which claims are judged
 PAGES = (
     "results/index.html",
     "results/claims.json",
@@ -42,6 +42,10 @@ def curve_file(curve: Curve) -> str:
 
 def cost_file(curve: Curve) -> str:
     return f"results/cost/{curve}.json"
+
+
+def check_file(name: str) -> str:
+    return f"results/checks/{name}.json"
 
 
 def figure_files(label: str) -> list[str]:
@@ -203,6 +207,14 @@ class Plan:
     def costs_of_figure(self, label: str) -> list[str]:
         figure = self.figures[label]
         return [cost_file(curve) for curve in self.shown_curves(figure)] if figure.costs else []
+
+    def checks_of_figure(self, label: str) -> list[str]:
+        """Those that can be made: a check that reads runs needs them in the config."""
+        return [check_file(name) for name in self.figures[label].checks if self.runs_of_check(name)]
+
+    def runs_of_check(self, name: str) -> list[str]:
+        """The files of the runs that a check reads."""
+        return [run_file(run) for run in self.runs if run.experiment == checks.OF_RUNS[name]]
 
     # --- Claims and all -----------------------------------------------------------------------------------------
 

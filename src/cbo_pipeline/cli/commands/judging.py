@@ -1,4 +1,4 @@
-"""Stages of the workflow that judge: ``check-barycentres``, ``check-rule``, ``claims`` and ``readings``."""
+"""Stages of the workflow that judge: ``claims``, ``readings``, and the checks ``check-...`` beside them."""
 
 from pathlib import Path
 
@@ -15,6 +15,10 @@ def declare(commands) -> None:
     )
     what = "count how often the rule of evidence errs where the truth is known"
     add_output(add_command(commands, "check-rule", what, _check_rule), "JSON")
+    what = "measure how far the particles of runs differ, parameter by parameter"
+    command = add_command(commands, "check-spread", what, _check_spread)
+    command.add_argument("runs", nargs="+", type=Path, help="runs that kept whole ensembles (.nc)")
+    add_output(command, "JSON")
     what = "judge the claims of the paper by summaries, costs and checks"
     command = add_command(commands, "claims", what, _claims)
     command.add_argument("evidence", nargs="+", type=Path, help="summaries (.nc), costs and checks (.json)")
@@ -52,6 +56,15 @@ def _check_rule(options) -> int:
 
     check_output(options, "check")
     checks.write("rule_errors", rule_errors.rule_errors(), options.output)
+    return 0
+
+
+def _check_spread(options) -> int:
+    from cbo_pipeline.claims import spread
+    from cbo_pipeline.results import checks
+
+    check_output(options, "check", options.runs)
+    checks.write("spread", spread.check_spread(options.runs), options.output)
     return 0
 
 

@@ -31,6 +31,7 @@ def declare(commands) -> None:
     command.add_argument(
         "--costs", nargs="*", default=[], type=Path, help="costs of these curves, where it shows them"
     )
+    command.add_argument("--checks", nargs="*", default=[], type=Path, help="checks, where it shows them")
     command.add_argument(
         "--readings", type=Path, metavar="FILE", help="readings.json, for the figures of the readings"
     )
@@ -70,13 +71,13 @@ def _figure(options) -> int:
 
     figures.find(options.label)
     written = [outputs.Output("--output", path, "figure") for path in options.output]
-    inputs = [*options.summaries, *options.costs, *filter(None, [options.readings])]
+    inputs = [*options.summaries, *options.costs, *options.checks, *filter(None, [options.readings])]
     outputs.check(written, inputs, options.force)
     figures.check_formats(options.output)
     if options.readings:
         figures.draw_readings(options.label, options.readings, options.output)
     else:
-        figures.draw(options.label, options.summaries, options.output, options.costs)
+        figures.draw(options.label, options.summaries, options.output, options.costs, options.checks)
     return 0
 
 

@@ -5,7 +5,7 @@ A finding gives its sentences, and whether it was seen; where results are missin
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from cbo_pipeline.pages.index.content import Claim
 
 FLOOR = 1e-6  # a risk below it is at the floor of single precision
 NEAR = 0.02  # so close are a growth per step that was measured and one that is explained
-AGAIN = 10  # the variance has grown again if it ends so many times above its lowest value
+AGAIN = 10  # a spread has grown again if it comes to be so many times its lowest value
 BARYCENTRES, LEAPS = 14, 6  # the claims that look at them
 
 
@@ -57,7 +57,7 @@ def _curve(evidence: Evidence, experiment: str, variant: str) -> CurveResults:
 
 
 def rounding(evidence: Evidence) -> Finding:
-    """CBO on the sine in single and in double precision: where it ends, and what its variance does."""
+    """CBO on the sine in single and in double precision: where it ends, and how far its particles differ before."""
     single, double = (_curve(evidence, "sine", variant) for variant in ("cbo", "cbo_float64"))
     seeds = shared_seeds(single, double)
     if not seeds:
@@ -71,36 +71,96 @@ def rounding(evidence: Evidence) -> Finding:
         f" {number(middle(risks[1]))} (medians; the single-precision run is lower in {lower} of"
         f" {counted(len(seeds), 'pair')}). "
     )
-    lowest, epoch, last = _variance(single)
-    grows = last > AGAIN * lowest
-    grown = "and then grows again:" if grows else "and does not grow again:"
-    text += (
-        f"The variance of the ensemble falls to {number(lowest)} at epoch {epoch} {grown} it ends at {number(last)};"
-        f" in double precision it ends at {number(_variance(double)[2])}. "
-    )
-    if verdict == rule.HOLDS and grows:
+    said = {rule.HOLDS: "does better", rule.FAILS: "does worse", rule.UNDECIDED: "may do better or worse"}[verdict]
+    if "spread" not in evidence.checks:
+        return Finding(f"{text}By these seeds single precision {said}. Why, was not looked at.", False)
+    by_precision = {name: _revivals(evidence.checks["spread"], name) for name in ("float32", "float64")}
+    text += _agreement(by_precision) + _revivals_in_words(by_precision)
+    if verdict == rule.HOLDS and _what_revives_falls(by_precision):
         text += (
-            "In double precision the particles collapse to one point, and the search ends. In single precision"
-            " rounding keeps a spread of a few units in the last place alive; once $\\alpha$ times the differences of"
-            " risk at that spread exceeds one, the weights tell the particles apart again, and the ensemble expands"
-            " and goes on. What drives the late progress is not the noise of the method but that of the arithmetic."
-            " So the order of the operations, of which no paper speaks, is part of the algorithm."
+            "So what ends the search is agreement to the last digit, and what revives it is rounding: it keeps the"
+            " particles a few units in the last place apart; once $\\alpha$ times the differences of risk at that"
+            " distance exceeds one, the weights tell the particles apart again, and the ensemble expands and goes on."
+            " In single precision these units are larger. What drives the late progress is not the noise of the"
+            " method but that of the arithmetic. So the order of the operations, of which no paper speaks, is part"
+            " of the algorithm."
         )
         return Finding(text, True, "late progress of CBO on the sine is driven by the rounding of single precision")
-    said = {rule.HOLDS: "does better", rule.FAILS: "does worse", rule.UNDECIDED: "may do better or worse"}[verdict]
-    text += (
-        f"By these seeds single precision {said}, and the variance {'grows' if grows else 'does not grow'} again:"
-        " they do not show that rounding drives the method."
-    )
+    text += f"By these seeds single precision {said}; they do not show that rounding drives the method."
     return Finding(text, False)
 
 
-def _variance(results: CurveResults) -> tuple[float, int, float]:
-    """The lowest variance after the start (median over the seeds), its epoch, and the last one."""
-    series = results.series("variance").after(0)
-    median = np.median(series.values, axis=0)
-    place = int(np.argmin(median))
-    return float(median[place]), int(series.epochs[place]), float(median[-1])
+class Revival(NamedTuple):
+    """Where the particles of a run agreed best, by how much they differed more later, and how the risk fell then."""
+
+    epoch: int
+    spread: float
+    units: float  # the spread in units in the last place
+    growth: float
+    fall: float
+
+    @property
+    def seen(self) -> bool:
+        return self.growth > AGAIN
+
+
+def _revivals(check: Mapping[str, Any], precision: str) -> list[Revival]:
+    return [_revival(row) for row in check["rows"] if row["precision"] == precision]
+
+
+def _revival(row: Mapping[str, Any]) -> Revival:
+    spread, risk = np.asarray(row["spread"]), np.asarray(row["risk"])
+    largest_later = np.maximum.accumulate(spread[::-1])[::-1]
+    growth = largest_later / spread
+    place = int(np.argmax(growth)) if growth.max() > AGAIN else int(np.argmin(spread))
+    lowest = float(spread[place])
+    return Revival(row["epochs"][place], lowest, lowest / row["unit"], float(growth[place]), risk[place] / risk[-1])
+
+
+def _agreement(by_precision: Mapping[str, Sequence[Revival]]) -> str:
+    told = [
+        f"{number(middle([one.spread for one in found]))} in {words} precision"
+        f" ({number(middle([one.units for one in found]))} units in the last place)"
+        for words, found in zip(("single", "double"), by_precision.values(), strict=True)
+        if found
+    ]
+    return (
+        "The particles come to agree: at best they differ in the typical parameter, relative to its value, by"
+        f" {' and by '.join(told)}. "
+    )
+
+
+def _revivals_in_words(by_precision: Mapping[str, Sequence[Revival]]) -> str:
+    counts = [f"{sum(one.seen for one in found)} of {len(found)}" for found in by_precision.values()]
+    every = [one for found in by_precision.values() for one in found]
+    told = (
+        f"From there the spread grows more than {AGAIN} times in {counts[0]} runs in single and in {counts[1]} in"
+        " double precision. "
+    )
+    falls = {seen: [one.fall for one in every if one.seen == seen] for seen in (True, False)}
+    if falls[True]:
+        told += f"In these the risk then falls to {_shares(falls[True])} of what it was; "
+    if falls[False]:
+        told += f"in the others it ends at {_shares(falls[False])} of what it was when the particles agreed. "
+    return told
+
+
+def _shares(falls: Sequence[float]) -> str:
+    """What is left of the risk: the least and the most, as percentages.
+
+    >>> _shares([90.0, 25.0]), _shares([1.001])
+    ('1.1% to 4%', '100%')
+    """
+    least, most = (f"{float(f'{100 / fall:.2g}'):g}%" for fall in (max(falls), min(falls)))
+    return least if least == most else f"{least} to {most}"
+
+
+def _what_revives_falls(by_precision: Mapping[str, Sequence[Revival]]) -> bool:
+    """Whether more runs revive in single precision, and each falls further than any that does not revive."""
+    shares = [np.mean([one.seen for one in found]) if found else np.nan for found in by_precision.values()]
+    every = [one for found in by_precision.values() for one in found]
+    least = min((one.fall for one in every if one.seen), default=0.0)
+    return bool(shares[0] > shares[1] and least > max((one.fall for one in every if not one.seen), default=1.0))
 
 
 def directions(evidence: Evidence) -> Finding:
