@@ -42,6 +42,30 @@ rule check_rule:
         "python -m cbo_pipeline check-rule --output {output:q} 2> {log:q}"
 
 
+rule check_spread:
+    """Measure how far the particles of CBO on the sine differ, parameter by parameter, in both precisions."""
+    input:
+        PLAN.runs_of_check("spread"),
+    output:
+        "results/checks/spread.json",
+    log:
+        "results/logs/checks/spread.log",
+    benchmark:
+        "results/benchmarks/checks/spread.tsv"
+    conda:
+        ENV
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        code=when_needed(code.check_digest, "spread"),
+    message:
+        "check the spread of ensembles"
+    shell:
+        "python -m cbo_pipeline check-spread {input:q} --output {output:q} 2> {log:q}"
+
+
 rule record_settings:
     """Write the versions and the whole config as a page of the report."""
     output:

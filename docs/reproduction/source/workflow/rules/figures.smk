@@ -9,6 +9,7 @@ for label, figure in PLAN.figures.items():
         input:
             summaries=PLAN.summaries_of_figure(label),
             costs=PLAN.costs_of_figure(label),
+            checks=PLAN.checks_of_figure(label),
         output:
             pdf=f"results/figures/{label}.pdf",
             png=report(
@@ -34,7 +35,7 @@ for label, figure in PLAN.figures.items():
             "draw {params.label}"
         shell:
             "python -m cbo_pipeline figure {params.label:q} {input.summaries:q} --costs {input.costs:q}"
-            " --output {output:q} 2> {log:q}"
+            " --checks {input.checks:q} --output {output:q} 2> {log:q}"
 
     if figure.number:
 
