@@ -171,6 +171,19 @@ def test_directions_are_unseen_only_where_the_spread_grows_as_explained(growth, 
     assert ("= 1.09$" in found.text) == (growth > 1)
 
 
+@pytest.mark.parametrize(("growth", "seen"), [(1.025, True), (1.09, False), (1.001, False)])
+def test_directions_are_compared_with_what_they_do_by_themselves(growth, seen):
+    variance = tile(growth ** (10.0 * np.arange(EPOCHS + 1)))
+    curve = synthetic.curve("mnist", "cbo", page_results.fall(0.5, 1), M=20, N=9, settings=MNIST, variance=variance)
+    rows = [{"again": again, "repeat": 0, "growth": found} for again, found in ((0.0, 1.037), (0.2, 1.018))]
+    checks = {"unseen": {"N": 9, "directions": 2220, "steps": 1000, "rows": rows}}
+    found = findings.directions(Evidence({"mnist": synthetic.summary(curve)}, (), checks))
+    assert found.seen == seen
+    told = "1.037 if another one is taken each time, 1.018 if the last one is taken again with probability 0.2"
+    assert told in found.text
+    assert f"is {'within' if seen else 'outside of'} that range" in found.text
+
+
 def test_runs_that_diverge_on_the_way_to_the_horizon_are_told():
     variance, risk = tile(1.09 ** (10.0 * np.arange(EPOCHS + 1))), page_results.fall(0.5, 1)
     usual = synthetic.curve("mnist", "cbo", risk, M=20, N=9, settings=MNIST, variance=variance)

@@ -13,6 +13,7 @@ CONTENT = {
     "barycentres": ("residual", "instances", "fixed_point_is_best", "more_atoms_better", "example_gain"),
     "rule_errors": ("error", "samples", "shift", "rows"),
     "spread": ("rows",),
+    "unseen": ("N", "directions", "steps", "rows"),
 }
 # Checks of runs: the experiment whose runs they read.
 OF_RUNS = {"spread": "precision"}

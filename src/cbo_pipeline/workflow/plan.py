@@ -18,6 +18,7 @@ from cbo_pipeline.results import checks, code, ledger
 
 MNIST_FILE = "results/data/mnist.md5"
 CHECKS = ("results/checks/barycentres.json", "results/checks/rule_errors.json")  # by which claims are judged
+UNSEEN = "results/checks/unseen.json"
 PAGES = (
     "results/index.html",
     "results/claims.json",
@@ -236,7 +237,8 @@ class Plan:
         drawn = [path for label in self.figures for path in figure_files(label)]
         drawn += ["results/figures/gathering.gif"] if "gathering" in self.experiments else []
         trained = [run_file(name) for name in self.runs]
-        return [*trained, *map(curve_file, self.curves), *self.summaries(), *PAGES, *drawn]
+        explained = [UNSEEN] if "mnist" in self.experiments else []
+        return [*trained, *map(curve_file, self.curves), *self.summaries(), *PAGES, *drawn, *explained]
 
     # --- Targets ------------------------------------------------------------------------------------------------
 

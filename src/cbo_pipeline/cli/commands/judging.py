@@ -19,6 +19,8 @@ def declare(commands) -> None:
     command = add_command(commands, "check-spread", what, _check_spread)
     command.add_argument("runs", nargs="+", type=Path, help="runs that kept whole ensembles (.nc)")
     add_output(command, "JSON")
+    what = "measure how an ensemble spreads in directions that the risk does not see"
+    add_output(add_command(commands, "check-unseen", what, _check_unseen), "JSON")
     what = "judge the claims of the paper by summaries, costs and checks"
     command = add_command(commands, "claims", what, _claims)
     command.add_argument("evidence", nargs="+", type=Path, help="summaries (.nc), costs and checks (.json)")
@@ -65,6 +67,15 @@ def _check_spread(options) -> int:
 
     check_output(options, "check", options.runs)
     checks.write("spread", spread.check_spread(options.runs), options.output)
+    return 0
+
+
+def _check_unseen(options) -> int:
+    from cbo_pipeline.claims import unseen
+    from cbo_pipeline.results import checks
+
+    check_output(options, "check")
+    checks.write("unseen", unseen.check_unseen(), options.output)
     return 0
 
 

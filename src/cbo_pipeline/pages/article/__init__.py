@@ -17,15 +17,12 @@ TITLE = "[Re] Mean-field training of two-layer networks by consensus"
 
 def write(results: Path, output: Path, markdown: Path | None = None) -> None:
     """Make the article of a folder of results, the workflow's own or a published one."""
-    from cbo_pipeline.claims.evidence import Evidence
+    from cbo_pipeline.claims import files
     from cbo_pipeline.pages.article import facts, render
     from cbo_pipeline.pages.index import content
-    from cbo_pipeline.results import summaries
 
     found = content.read(results)
-    data = [summaries.read(path) for path in sorted((Path(results) / "summary").glob("*.nc"))]
-    evidence = Evidence({str(one.attrs["experiment"]): one for one in data})
-    blocks = render.filled(_asset("template.md"), facts.values(found, evidence))
+    blocks = render.filled(_asset("template.md"), facts.values(found, files.read_folder(results)))
     _write(output, render.page(blocks, _asset("article.css"), TITLE))
     if markdown:
         _write(markdown, render.markdown(blocks, Path(markdown).parent))
