@@ -1,8 +1,8 @@
 """How an ensemble spreads in directions that the risk does not see: results/checks/unseen.json.
 
 CBO of example 2, but with nothing except such directions: the consensus point is a particle taken at random. If it
-is another one in each step, the mean square grows by (1 - lambda dt)^2 + 2 sigma^2 dt; while it is the same one again,
-it shrinks by (1 - lambda dt)^2 + sigma^2 dt. And the mean is carried by ever fewer directions that spread ever
+is another one in each step, the mean square grows by (1 - lambda dt)^2 + 2 sigma^2 dt; while it is the same one
+again, it shrinks by (1 - lambda dt)^2 + sigma^2 dt. And the mean is carried by ever fewer directions that spread ever
 further, so that the sum over as many as there are falls behind it. What comes out is measured here.
 """
 

@@ -215,8 +215,8 @@ def _simulated(check: Mapping[str, Any] | None, measured: float, mean: float) ->
     explained = min(every) <= measured <= max(every)
     text = (
         "The first is a mean that ever fewer directions carry, which spread ever further; and while one particle"
-        f" stays the best it is the second. In a simulation of {check['directions']} such directions and nothing else, over"
-        f" {counted(check['steps'], 'step')}, the variance grows per step by a factor of {', '.join(told)} (medians"
+        f" stays the best it is the second. In a simulation of {check['directions']} such directions and nothing else,"
+        f" over {counted(check['steps'], 'step')}, the variance grows per step by a factor of {', '.join(told)} (medians"
         f" of {len(every) // len(by_again)}). "
     )
     return text + f"What was measured is {'within' if explained else 'outside of'} that range. ", explained
