@@ -180,7 +180,7 @@ def directions(evidence: Evidence) -> Finding:
         return Finding(f"{text}It does not grow: these results do not show such directions.", False)
     measured = (last / first) ** (1 / max(1, steps)) if np.isfinite(last) else np.inf
     text += (
-        f"That is a factor of {number(measured, 3)} per step. Weights of pixels that are blank in a minibatch do not"
+        f"That is a factor of {number(measured, 4)} per step. Weights of pixels that are blank in a minibatch do not"
         " change its risk, so in these directions the consensus point is a particle taken at random once a few"
         " particles have all the weight. About a random particle the mean square is twice that about the mean, and"
         r" the spread is multiplied in each step by $(1-\lambda\Delta t)^2 + 2\tilde\sigma^2\Delta t ="
@@ -215,9 +215,9 @@ def _simulated(check: Mapping[str, Any] | None, measured: float, mean: float) ->
     explained = min(every) <= measured <= max(every)
     text = (
         "The first is a mean that ever fewer directions carry, which spread ever further; and while one particle"
-        f" stays the best it is the second. In a simulation of {check['directions']} such directions and nothing else,"
-        f" over {counted(check['steps'], 'step')}, the variance grows per step by a factor of {', '.join(told)} (medians"
-        f" of {len(every) // len(by_again)}). "
+        f" stays the best it is the second. In a simulation of {check['directions']} such directions and nothing"
+        f" else, over {counted(check['steps'], 'step')}, the variance grows per step by a factor of"
+        f" {', '.join(told)} (medians of {len(every) // len(by_again)}). "
     )
     return text + f"What was measured is {'within' if explained else 'outside of'} that range. ", explained
 

@@ -66,6 +66,28 @@ rule check_spread:
         "python -m cbo_pipeline check-spread {input:q} --output {output:q} 2> {log:q}"
 
 
+rule check_unseen:
+    """Measure how an ensemble spreads in directions that the risk does not see, as on MNIST."""
+    output:
+        "results/checks/unseen.json",
+    log:
+        "results/logs/checks/unseen.log",
+    benchmark:
+        "results/benchmarks/checks/unseen.tsv"
+    conda:
+        ENV
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        code=when_needed(code.check_digest, "unseen"),
+    message:
+        "check unseen directions"
+    shell:
+        "python -m cbo_pipeline check-unseen --output {output:q} 2> {log:q}"
+
+
 rule record_settings:
     """Write the versions and the whole config as a page of the report."""
     output:
