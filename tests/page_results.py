@@ -10,7 +10,7 @@ from cbo_pipeline import claims
 from cbo_pipeline.claims.evidence import Evidence
 from cbo_pipeline.claims.rule import VERDICTS
 from cbo_pipeline.pages import claims as pages
-from cbo_pipeline.results import contract, netcdf, readings
+from cbo_pipeline.results import checks, contract, netcdf, readings
 
 EPOCHS, SEEDS = 60, 6
 LEAP = (37, 1e3)  # the epoch and the size of a leap of Adam, which no chart may lose
@@ -38,7 +38,20 @@ def make(folder: Path, hostile: str = "") -> Path:
     (folder / "figures").mkdir()
     for label in ("sine_training", "diagram_multi_task", "meanfield_diagram"):
         (folder / "figures" / f"{label}.png").write_bytes(PNG)
+    (folder / "checks").mkdir(exist_ok=True)
+    checks.write("spread", {"rows": spreads()}, folder / "checks" / "spread.json")
     return folder
+
+
+def spreads() -> list[dict]:
+    """Two runs in each precision: their particles agree, and differ more again in single precision."""
+    rows = []
+    for precision, later in (("float32", 1e3), ("float64", 1.0)):
+        unit = float(np.finfo(precision).eps)
+        one = {"precision": precision, "unit": unit, "epochs": [0, EPOCHS // 2, EPOCHS]}
+        one["risk"] = [0.5, 1e-2, 1e-2 / later]
+        rows += [{**one, "seed": seed, "spread": [20.0, unit, unit * later]} for seed in (0, 1)]
+    return rows
 
 
 def only_verdicts(folder: Path) -> Path:

@@ -72,10 +72,10 @@ def test_every_chart_is_drawn(opened):
     )
     assert len(charts) == drawn
     assert {
-        "spec-gathering", "spec-sine_training", "spec-sine_example", "spec-comparison_cbo_adam", "spec-digits",
-        "spec-mnist_learning_rates", "spec-multi_task_training", "spec-multi_task_examples", "spec-multi_task_memory",
-        "spec-mean_field_M", "spec-mean_field_N", "spec-square_training", "spec-variance_decay",
-        "spec-consensus_condition", "spec-specification_curve",
+        "spec-gathering", "spec-sine_training", "spec-sine_example", "spec-precision", "spec-comparison_cbo_adam",
+        "spec-digits", "spec-mnist_learning_rates", "spec-multi_task_training", "spec-multi_task_examples",
+        "spec-multi_task_memory", "spec-mean_field_M", "spec-mean_field_N", "spec-square_training",
+        "spec-variance_decay", "spec-consensus_condition", "spec-specification_curve",
     } == set(charts)  # fmt: skip
 
 
@@ -289,7 +289,8 @@ def test_a_demo_has_less_and_its_page_says_so(window, tmp_path):
             path.unlink()
     for name in ("readings.json", "speed.json"):
         (results / name).unlink()
-    shutil.rmtree(results / "figures")
+    for name in ("figures", "checks"):
+        shutil.rmtree(results / name)
     index.write(results, results / "index.html")
     window.open(results / "index.html")
     assert window.spoken() == []

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from cbo_pipeline.pages.index.charts.mnist import digits, mnist_rates, mnist_training
 from cbo_pipeline.pages.index.charts.multi_task import memory, multi_task_examples, multi_task_training
-from cbo_pipeline.pages.index.charts.sine import gathering, sine_example, sine_training
+from cbo_pipeline.pages.index.charts.sine import gathering, precision, sine_example, sine_training
 from cbo_pipeline.pages.index.charts.square import mean_field, square_training
 from cbo_pipeline.pages.index.charts.theory import consensus_condition, variance_decay
 from cbo_pipeline.pages.index.content import Content
@@ -119,6 +119,18 @@ CHAPTERS = (
                 " seeds, with some of the training data.",
                 sine_example,
                 "$y$",
+            ),
+            Picture(
+                "precision",
+                "",
+                "Ours: why CBO stands still and then goes on. How far the particles differ in the typical parameter,"
+                " relative to its value: one line for each run. After some hundred epochs they agree to the last"
+                " digits, and noise in proportion to their distance cannot part them again. What can is rounding: it"
+                r" keeps them a few units in the last place apart, and once $\alpha$ has grown, their risks differ"
+                " enough at that distance. Show the risk instead, and see which runs go on: those whose spread grew"
+                " again. In double precision the units are smaller, and it happens less often.",
+                precision,
+                "spread of the particles",
             ),
         ),
         claims={1: Evidence(("sine",)), 2: Evidence(("sine",)), 3: Evidence(("sine",))},

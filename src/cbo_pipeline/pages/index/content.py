@@ -16,6 +16,7 @@ import xarray as xr
 from cbo_pipeline.claims.rule import VERDICTS
 from cbo_pipeline.errors import FileRefused, UserError
 from cbo_pipeline.pages import provenance
+from cbo_pipeline.results import checks as check_files
 from cbo_pipeline.results import readings as reading_files
 from cbo_pipeline.results import summaries
 
@@ -112,6 +113,7 @@ class Content:
     speed: Mapping[str, Any]
     readings: Mapping[str, Any] | None
     made: provenance.Made
+    checks: Mapping[str, Any] = field(default_factory=dict)
     detail: float = 1.0  # share of the points that charts of training show of single runs
 
     def of(self, experiment: str, *variants: str) -> list[Curve]:
@@ -146,6 +148,7 @@ def read(folder: Path, readings: Path | None = None) -> Content:
         speed=_json(folder / "speed.json") or {},
         readings=others,
         made=provenance.read(folder, by_experiment),
+        checks={path.stem: check_files.read(path) for path in sorted((folder / "checks").glob("*.json"))},
     )
 
 

@@ -6,9 +6,11 @@ from cbo_pipeline.pages.index import thin, training, vega
 from cbo_pipeline.pages.index.charts import films
 from cbo_pipeline.pages.index.charts.looks import LOOKS, LOOP, NAMES, RISK, VARIANCE, line_of
 from cbo_pipeline.pages.index.content import Content
-from cbo_pipeline.pages.index.vega import DOTTED, INK, LONG, ORANGE, RED, SKY, Chart, Key, Switches
+from cbo_pipeline.pages.index.vega import BLUE, DOTTED, INK, LONG, ORANGE, RED, SKY, SOLID, Chart, Key, Switches
 
 PARTICLES = 80  # shown of an ensemble
+PRECISIONS = {"float32": ("single precision", BLUE, SOLID), "float64": ("double precision", ORANGE, LONG)}
+SPREAD = training.Quantity("spread", "spread of the particles", format=".1e")
 
 
 def sine_training(content: Content) -> Chart | None:
@@ -95,6 +97,22 @@ def sine_example(content: Content) -> Chart | None:
     alt = f"The target {target} and its approximations by {' and '.join(NAMES[name] for name in found)}."
     spec = {"params": switches.params, "width": 600, "height": 260, "layer": layers}
     return Chart(id, vega.compiled(spec, data, alt), 310, alt, "$y$", tuple(keys), tuple(switches.options))
+
+
+def precision(content: Content) -> Chart | None:
+    """How far the particles differ in the typical parameter, in single and in double precision, run by run."""
+    rows = content.checks.get("spread", {}).get("rows", ())
+    lines = []
+    for name, look in PRECISIONS.items():
+        found = [row for row in rows if row["precision"] == name]
+        if found:
+            epochs = np.array(found[0]["epochs"])
+            data = {key: (epochs, np.array([row[key] for row in found])) for key in ("spread", "risk")}
+            lines.append(training.Line(*look, data, data, tuple(row["seed"] for row in found)))
+    if not lines:
+        return None
+    alt = "Spread of the particles in the typical parameter against epochs, in single and in double precision."
+    return training.chart("precision", lines, [SPREAD, RISK], alt, detail=content.detail, singly=True)
 
 
 def gathering(content: Content) -> Chart | None:
