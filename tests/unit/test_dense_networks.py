@@ -145,6 +145,26 @@ def test_a_perfect_network_has_no_risk():
     assert risks(ensemble, Shape(1.0), table, labels)[0] == pytest.approx(wanted, abs=5 * 2.0**-24)
 
 
+@pytest.mark.parametrize("N", [1, 9])
+@pytest.mark.parametrize("logit", [20.0, 75.0, 85.0])
+def test_gradients_by_tiny_probabilities_are_numbers_that_processors_are_fast_with(N, logit):
+    """exp(-85) / S is no normal number, and products with it are slow. It is no gradient that any step would feel."""
+    x, labels = np.eye(10, dtype=np.uint8), np.arange(10)
+    table = lists(table_of(x, "float32"), labels)
+    one = {
+        "w": logit * np.eye(10, dtype=np.float32),
+        "b": np.zeros(10, np.float32),
+        "c": np.eye(10, dtype=np.float32),
+    }
+    ensemble = {name: np.repeat(y[None], N, axis=0) for name, y in one.items()}
+    out = {name: np.empty_like(y) for name, y in ensemble.items()}
+    risks_and_gradients(ensemble, Shape(1.0), table, by_column(table), labels, out)
+    for gradient in out.values():
+        sizes = np.abs(gradient[gradient != 0])
+        assert (sizes > np.finfo(np.float32).tiny).all()
+    assert (out["c"] != 0).any() == (logit == 20.0)
+
+
 def test_overflow_of_a_hidden_neuron_is_relu_of_minus_infinity():
     """A weight that has run off switches its neuron off; one that is not a number spoils its own network only."""
     rng = np.random.default_rng(2)

@@ -10,6 +10,9 @@ from cbo_pipeline.numerics.kernels.lanes import choose
 LOSSES = ("cross_entropy", "squared")
 CROSS_ENTROPY, SQUARED = range(2)
 NO_LOSS = 2
+# A probability below it changes no parameter. It is taken for zero: products with it would soon be so small that
+# processors take a hundred times as long for each.
+LEAST = 1e-30
 
 
 @fused
@@ -44,11 +47,12 @@ def cross_entropy(logits, size, here, sums, losses):
 @fused
 def cross_entropy_gains(exponentials, size, here, sums, share):
     """The derivatives by the logits: (softmax - [the right class]) / S, in place of the exponentials."""
+    zero, least = exponentials.dtype.type(0), exponentials.dtype.type(LEAST)
     for q in range(size):
         sums[q] = share / sums[q]
     for o in range(len(exponentials)):
         for q in range(size):
-            exponentials[o, q] *= sums[q]
+            exponentials[o, q] = choose(exponentials[o, q] < least, zero, exponentials[o, q]) * sums[q]
     for q in range(size):
         exponentials[here[q], q] -= share
 
