@@ -7,7 +7,9 @@ readings or longer runs, are added to a publication; all that depends on them is
 import math
 import os
 import shutil
+import tempfile
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +27,7 @@ from cbo_pipeline.pages import crate, index, provenance, published_data, redraw
 from cbo_pipeline.pages import readings as readings_page
 from cbo_pipeline.pages.drawn import figures_in, number
 from cbo_pipeline.results import job_times as stages
-from cbo_pipeline.results import ledger, verify
+from cbo_pipeline.results import ledger, netcdf, verify
 from cbo_pipeline.results import readings as reading_files
 from cbo_pipeline.results import summaries as summary_files
 from cbo_pipeline.results.stage_code import digest_of
@@ -86,6 +88,7 @@ def add(results: Path, output: Path, readme: Path | None = None) -> list[Path]:
         raise FileRefused(words, code="missing", key="--results", file=str(results))
     verify.refuse_mixture(results, verify.verify(results, load_config()))
     _refuse_other_code(output, published_data.replaced(summaries, results, output))
+    _refuse_other_curves(output, published_data.kept(summaries, output))
     others, before = _of_others(output), _part_of(readme) if readme else None
     stored = published_data.store(results, published_data.with_published(summaries, output), output)
     if new := [entry for entry in ledger.read(results) if entry not in ledger.read(output)]:
@@ -116,6 +119,18 @@ def _require_publication(output: Path) -> None:
 def _refuse_other_code(output: Path, replaced: Container[Path] = ()) -> None:
     rows = [row for row in verify.verify(output, load_config()) if row.kind in ("summary", "cost", "check")]
     verify.refuse_mixture(output, [row for row in rows if Path(row.path) not in replaced])
+
+
+def _refuse_other_curves(output: Path, kept: Mapping[str, xr.Dataset]) -> None:
+    """The same for the curves that stay in summaries of which others are replaced."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, data in kept.items():
+            netcdf.write(data, Path(folder, "summary", name))
+        ledger.add(folder, ledger.read(output))
+        rows = verify.verify(folder, load_config())
+        verify.refuse_mixture(
+            output, [replace(row, path=str(output / Path(row.path).relative_to(folder))) for row in rows]
+        )
 
 
 def _of_others(output: Path) -> set[Path]:

@@ -77,13 +77,17 @@ def _other_curves(published: xr.Dataset, data: xr.Dataset) -> xr.Dataset | None:
 
 
 def replaced(summaries: Mapping[str, xr.Dataset], results: Path, output: Path) -> set[Path]:
-    """The files of a publication of which nothing is left once these results are added."""
-    found = {output / path.relative_to(results) for path in measured_in(results)}
-    for name, data in summaries.items():
-        path = output / "summary" / name
-        if path.is_file() and _other_curves(summary_files.read(path), data) is None:
-            found.add(path)
-    return found | {output / path for path in readings_in(results)}
+    """The files of a publication that are replaced, whole or in part, once these results are added."""
+    found = [path.relative_to(results) for path in measured_in(results)] + readings_in(results)
+    return {output / path for path in (*found, *(Path("summary", name) for name in summaries))}
+
+
+def kept(summaries: Mapping[str, xr.Dataset], output: Path) -> dict[str, xr.Dataset]:
+    """Of those replaced in part, the curves that stay, by the names of their files."""
+    paths = {name: output / "summary" / name for name in summaries}
+    published = {name: summary_files.read(path) for name, path in paths.items() if path.is_file()}
+    found = {name: _other_curves(data, summaries[name]) for name, data in published.items()}
+    return {name: data for name, data in found.items() if data is not None}
 
 
 def _put(data: xr.Dataset, path: Path) -> bool:
