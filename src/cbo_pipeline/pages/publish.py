@@ -123,6 +123,8 @@ def _refuse_other_code(output: Path, replaced: Container[Path] = ()) -> None:
 
 def _refuse_other_curves(output: Path, kept: Mapping[str, xr.Dataset]) -> None:
     """The same for the curves that stay in summaries of which others are replaced."""
+    if not kept:
+        return
     with tempfile.TemporaryDirectory() as folder:
         for name, data in kept.items():
             netcdf.write(data, Path(folder, "summary", name))
