@@ -194,6 +194,9 @@ COMMANDS = [
     (["figure", "meanfield_diagram", "--output"], "usage", "--output"),
     (["animate", "summary.nc", "--output", "new.gif"], "other-experiment", "summary"),
     (["animate", "summary.nc", "--output", "new.png"], "not-an-option", "--output"),
+    (["check-spread", "--output", "new.json"], "usage", ""),
+    (["check-spread", "run.nc", "--output", "new.json"], "missing", "keep_ensembles"),
+    (["check-spread", "summary.nc", "--output", "new.json"], "other-kind", "kind"),
     (["claims", "--json", "new.json"], "usage", ""),
     (["claims", "summary.nc", "summary.nc", "--json", "new.json"], "twice", ""),
     (["readings", "--results", "none", "--json", "new.json"], "no-results", "--results"),
@@ -341,7 +344,7 @@ def test_a_refusal_in_words(folder, capsys, command):
 def test_every_command_is_among_those_that_were_refused():
     """A command that is added later is tried too."""
     tried = {words[0] for words, _, _ in COMMANDS if words}
-    assert set(parser.build().commands) - {"check-barycentres", "check-rule"} <= tried
+    assert set(parser.build().commands) - {"check-barycentres", "check-rule", "check-unseen"} <= tried
 
 
 def answer(capsys, arguments) -> tuple[int, str]:

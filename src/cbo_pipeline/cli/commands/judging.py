@@ -63,9 +63,13 @@ def _check_rule(options) -> int:
 
 def _check_spread(options) -> int:
     from cbo_pipeline.claims import spread
-    from cbo_pipeline.results import checks
+    from cbo_pipeline.results import checks, runs
 
     check_output(options, "check", options.runs)
+    for path in options.runs:
+        if "kept_epoch" not in runs.read(path).dims:
+            words = f"{path}: keeps no ensembles; train it again with `keep_ensembles`, a list of epochs"
+            raise FileRefused(words, code="missing", key="keep_ensembles", file=str(path))
     checks.write("spread", spread.check_spread(options.runs), options.output)
     return 0
 
