@@ -7,9 +7,7 @@ readings or longer runs, are added to a publication; all that depends on them is
 import math
 import os
 import shutil
-import tempfile
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +25,7 @@ from cbo_pipeline.pages import crate, index, provenance, published_data, redraw
 from cbo_pipeline.pages import readings as readings_page
 from cbo_pipeline.pages.drawn import figures_in, number
 from cbo_pipeline.results import job_times as stages
-from cbo_pipeline.results import ledger, netcdf, verify
+from cbo_pipeline.results import ledger, verify
 from cbo_pipeline.results import readings as reading_files
 from cbo_pipeline.results import summaries as summary_files
 from cbo_pipeline.results.stage_code import digest_of
@@ -123,16 +121,8 @@ def _refuse_other_code(output: Path, replaced: Container[Path] = ()) -> None:
 
 def _refuse_other_curves(output: Path, kept: Mapping[str, xr.Dataset]) -> None:
     """The same for the curves that stay in summaries of which others are replaced."""
-    if not kept:
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        for name, data in kept.items():
-            netcdf.write(data, Path(folder, "summary", name))
-        ledger.add(folder, ledger.read(output))
-        rows = verify.verify(folder, load_config())
-        verify.refuse_mixture(
-            output, [replace(row, path=str(output / Path(row.path).relative_to(folder))) for row in rows]
-        )
+    found = {output / "summary" / name: data for name, data in kept.items()}
+    verify.refuse_mixture(output, verify.of_summaries(found, load_config(), ledger.read(output)))
 
 
 def _of_others(output: Path) -> set[Path]:

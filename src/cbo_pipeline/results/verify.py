@@ -63,6 +63,12 @@ def verify(folder: str | Path, config: Mapping[str, Any], readings: Mapping[str,
     return found
 
 
+def of_summaries(found: Mapping[Path, xr.Dataset], config: Mapping[str, Any], entries: ledger.Ledger) -> list[Row]:
+    """The rows of summaries that are held already, by the paths of their files; ``entries`` is the ledger."""
+    known = _Known(wanted_by(config), entries)
+    return [_summary(path, data, known, json.loads(data.attrs["versions"])) for path, data in found.items()]
+
+
 def wanted_by(config: Mapping[str, Any]) -> Wanted:
     """The runs of a config, with the settings of their curves as text."""
     names = tuple(runs(config))

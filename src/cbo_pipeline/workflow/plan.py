@@ -17,8 +17,6 @@ from cbo_pipeline.figures import Figure, Need
 from cbo_pipeline.results import checks, code, ledger
 
 MNIST_FILE = "results/data/mnist.md5"
-CHECKS = ("results/checks/barycentres.json", "results/checks/rule_errors.json")  # by which claims are judged
-UNSEEN = "results/checks/unseen.json"
 PAGES = (
     "results/index.html",
     "results/claims.json",
@@ -47,6 +45,9 @@ def cost_file(curve: Curve) -> str:
 
 def check_file(name: str) -> str:
     return f"results/checks/{name}.json"
+
+
+CHECKS = (check_file("barycentres"), check_file("rule_errors"))  # by which claims are judged
 
 
 def figure_files(label: str) -> list[str]:
@@ -237,7 +238,7 @@ class Plan:
         drawn = [path for label in self.figures for path in figure_files(label)]
         drawn += ["results/figures/gathering.gif"] if "gathering" in self.experiments else []
         trained = [run_file(name) for name in self.runs]
-        explained = [UNSEEN] if "mnist" in self.experiments else []
+        explained = [check_file("unseen")] if "mnist" in self.experiments else []
         return [*trained, *map(curve_file, self.curves), *self.summaries(), *PAGES, *drawn, *explained]
 
     # --- Targets ------------------------------------------------------------------------------------------------
