@@ -67,8 +67,9 @@ def test_the_page_tells_machine_versions_commit_and_the_cost_of_every_stage(proj
     page = (project / "docs" / "reproduction" / "README.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE))
     assert rows["cbo_pipeline"]
-    assert rows["machine"]
-    assert re.match(r"[0-9a-f]{12}|unknown", rows["commit"])
+    (part,) = re.findall(r"^\| the paper \| (\d+) \| [\d.]+ \| [^|]+ \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)
+    assert part[:2] == ("4", provenance.machine())
+    assert re.match(r"[0-9a-f]{12}|unknown", part[2])
     summary = netcdf.read(project / "results" / "summary" / "sine.nc")
     assert {k: rows[k] for k in ("numpy", "python")} == {
         k: v for k, v in json.loads(summary.attrs["versions"]).items() if k in ("numpy", "python")
@@ -191,7 +192,7 @@ def test_results_are_added_to_a_publication(project, reference, tmp_path):
     assert [(part.what, part.runs) for part in made.parts] == [(publish.PAPER, 4), ("other readings of sine", 2)]
     assert (made.runs, made.reading_runs) == (4, 2)
     assert made.core_hours == pytest.approx(sum(part.core_hours for part in made.parts))
-    assert "Added later: other readings of sine, 2 runs, " in readme.read_text(encoding="utf-8")
+    assert "Added later: other readings of sine (2 runs). " in readme.read_text(encoding="utf-8")
     page = (output / "README.md").read_text(encoding="utf-8")
     stage = dict(re.findall(r"^\| ([^|]+) \| (\d+) \|", page, re.MULTILINE))
     names = ("train sine", "train sine, other readings", "sine, one_factor", "other readings")

@@ -23,6 +23,7 @@ from cbo_pipeline.files import mark, whole_file
 from cbo_pipeline.pages import claims as pages
 from cbo_pipeline.pages import crate, index, provenance, published_data, redraw
 from cbo_pipeline.pages import readings as readings_page
+from cbo_pipeline.pages.article.numbers import listed
 from cbo_pipeline.pages.drawn import figures_in, number
 from cbo_pipeline.results import job_times as stages
 from cbo_pipeline.results import ledger, verify
@@ -37,6 +38,7 @@ READINGS = ("readings.json", "readings.md")
 OTHERS = (*READINGS, ledger.FILE, "settings.html", "figures/gathering.gif")  # published if they were made
 PAGE_BYTES = 3_000_000  # of the published page, if fewer points of single runs suffice: it is kept in the repository
 PAPER = "the paper"  # what the first part of a publication holds
+OF_READINGS = "other readings of "  # what parts that were added begin with, before their experiments
 
 
 def publish(results: Path, output: Path, readme: Path | None = None) -> list[Path]:
@@ -174,7 +176,7 @@ def _added(
     made = {_owner(path.with_suffix("").parts) for path in stored}
     experiments = sorted(experiment for reading, experiment in made if not reading)
     of_readings = sorted({experiment for reading, experiment in made if reading})
-    told = [f"other readings of {', '.join(of_readings)}"] if of_readings else []
+    told = [OF_READINGS + ", ".join(of_readings)] if of_readings else []
     added = (summaries[p.name] if p.parts[0] == "summary" else summary_files.read(output / p) for p in stored)
     runs = provenance.runs_in(added)
     return provenance.part_of("; ".join([*experiments, *told]), runs, [j for j in jobs if _owner(j.parts) in made])
@@ -270,20 +272,23 @@ def _published(output: Path) -> list[Path]:
 
 
 def _said(summaries: dict[str, xr.Dataset], made: provenance.Made) -> str:
-    """What was run, where, and what it took, in a few sentences."""
-    first, *later = made.parts
-    said = f"{coverage(summaries)}, made on {first.machine} at commit {first.commit}: {_took(first)}."
-    return " ".join([said, *(f"Added later: {p.what}, {p.runs} runs, {_took(p)}." for p in later)])
-
-
-def _took(part: provenance.Part) -> str:
-    return f"{part.core_hours:.2f} core hours in {stages.span(part.wall_seconds)}"
+    """What was run and what it took, in a few sentences."""
+    told = [word for part in made.parts[1:] for word in part.what.split("; ")]
+    added = [word for word in dict.fromkeys(told) if not word.startswith(OF_READINGS)]
+    of_readings = {name for word in told for name in word.removeprefix(OF_READINGS).split(", ") if name != word}
+    if of_readings:
+        added.append(f"{OF_READINGS}{listed(sorted(of_readings))} ({made.reading_runs} runs)")
+    said = [f"{coverage(summaries)}.", *([f"Added later: {listed(added)}."] if added else [])]
+    return " ".join([*said, f"{made.core_hours:.2f} core hours in all."])
 
 
 def _page(said, drawn, claims, made: provenance.Made, output: Path) -> str:
     size = sum(p.stat().st_size for p in output.rglob("*.nc")) / 1e6
     missing = [f.label for f in figures.FIGURES.values() if f not in drawn]
-    where = [("commit", made.commit), ("machine", made.machine), *made.versions.items()]
+    where = [
+        (p.what, str(p.runs), f"{p.core_hours:.2f}", stages.span(p.wall_seconds), p.machine, p.commit)
+        for p in made.parts
+    ]
     parts = [
         "# The reproduction",
         f"Made by `make publish`. {said} The verdicts, with numbers and intervals, are in [claims.md](claims.md):"
@@ -294,7 +299,8 @@ def _page(said, drawn, claims, made: provenance.Made, output: Path) -> str:
             * (output / READINGS[1]).is_file()
         ),
         "## Where",
-        _table(("what", "which"), where),
+        _table(("part", "runs", "core hours", "wall time", "machine", "commit"), where),
+        _table(("package", "version"), list(made.versions.items())),
         "## What it cost",
         "One thread per job. The wall time is that in which at least one job of the stage was running; stages"
         " overlap. Core hours are processor time as Snakemake saw it, every half minute; the end of a job may be"
