@@ -203,6 +203,8 @@ COMMANDS = [
     (["check", "--readings", "--results", "none"], "no-results", "--results"),
     (["check", "--readings", "--results", "text"], "no-results", "--results"),
     (["check", "--results", "text"], "missing", "--results"),
+    (["check", "--lacking", "none"], "no-results", "--lacking"),
+    (["check", "--lacking", "text"], "no-results", "--lacking"),
     (["readings", "--results", "text", "--json", "new.json"], "no-results", "--results"),
     (["readings", "--file", "none.yaml", "--json", "new.json"], "no-results", "--results"),
     (["record", "--output", "new.html"], "usage", "--settings"),

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -266,6 +267,20 @@ def test_runs_are_counted_and_timed_by_the_base_s_own(plan, tmp_path, capsys):
     assert "runs, every setting in bounds" in said
     assert "| epochs: 1000 | none | 0.00 |" in said
     assert "| step: one factor | sine 10, multi_task 10 | more than 0.05 |" in said
+
+
+def test_a_publication_is_told_which_readings_it_lacks(own, tmp_path, capsys):
+    def lacking():
+        assert main(["check", "--lacking", str(tmp_path)]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    assert lacking() == own.summary_files()
+    first, *others = own.summary_files()
+    for target in others:
+        path = tmp_path / Path(target).relative_to("results")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    assert lacking() == [first]
 
 
 def test_the_jobs_of_the_readings(plan):

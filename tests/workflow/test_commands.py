@@ -106,6 +106,7 @@ ELSEWHERE = {
     "snakemake --workflow-profile workflow/profiles/grid_engine": "test_grid_engine",
     "cbo-pipeline train --experiment sine --method cbo --seeds 0-19 --output 'runs/seed{seed}.nc'": "shared_jobs",
     f"{SLURM} --config runs_per_job=20": "test_slurm",
+    "snakemake --cores 8 --configfile workflow/many_seeds.yaml -- $lacking": "hours; the list: test_claims_readings",
     "sudo apt install python3-venv": "needs Debian and a network",
     "git tag v1.0.0": "a release",
 }

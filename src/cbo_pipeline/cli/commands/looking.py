@@ -25,6 +25,8 @@ def declare(commands) -> None:
     what = "count the runs of the other readings too, with hours where the base's own runs were timed"
     command.add_argument("--readings", action="store_true", help=what)
     command.add_argument("--results", type=Path, help="where those are (default: results)")
+    what = "print instead the summaries of other readings that a publication lacks, as targets for snakemake"
+    command.add_argument("--lacking", type=Path, metavar="FOLDER", help=what)
     add_command(commands, "reference", "print the reference of all settings as Markdown", _reference)
     add_command(commands, "completion", 'completion for bash: eval "$(cbo-pipeline completion)"', _completion)
 
@@ -53,6 +55,9 @@ def _check(options) -> int:
         raise UserError("--results needs --readings beside it", code="missing", key="--results")
     config = load_config(*options.config)
     check_config(config)
+    if options.lacking:
+        streams.tell("".join(f"{target}\n" for target in _lacking(options)), end="")
+        return 0
     counted = f"{sum(1 for _ in runs(config))} runs, every setting in bounds"
     if options.readings:
         counted += f"\n\n{_plan_of_readings(options)}"
@@ -61,17 +66,35 @@ def _check(options) -> int:
 
 
 def _plan_of_readings(options) -> str:
-    from cbo_pipeline.claims.reading_plan import ReadingPlan
     from cbo_pipeline.pages import readings
     from cbo_pipeline.results import job_times
 
-    if options.results and not options.results.is_dir():
-        words = f"{options.results}: no such folder; name a folder of results with --results"
-        raise FileRefused(words, code="no-results", key="--results", file=str(options.results))
-    plan = ReadingPlan.of(options.config)
-    plan.check()
+    if options.results:
+        _require_folder(options.results, "--results")
+    plan = _checked_plan(options)
     timed = job_times.read((options.results or Path("results")) / "benchmarks")
     return readings.plan_table(plan, job_times.typical_seconds(timed))
+
+
+def _lacking(options) -> list[str]:
+    """The summaries that readings need and a publication does not hold, as the workflow names them."""
+    _require_folder(options.lacking, "--lacking")
+    wanted = map(Path, _checked_plan(options).summary_files())
+    return [str(path) for path in wanted if not (options.lacking / path.relative_to("results")).is_file()]
+
+
+def _checked_plan(options):
+    from cbo_pipeline.claims.reading_plan import ReadingPlan
+
+    plan = ReadingPlan.of(options.config)
+    plan.check()
+    return plan
+
+
+def _require_folder(folder: Path, option: str) -> None:
+    if not folder.is_dir():
+        words = f"{folder}: no such folder; name a folder of results with {option}"
+        raise FileRefused(words, code="no-results", key=option, file=str(folder))
 
 
 def _reference(options) -> int:
