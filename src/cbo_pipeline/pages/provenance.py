@@ -55,6 +55,17 @@ class Made:
     reading_runs: int = 0  # those of other readings, beside ``runs``
     parts: Sequence[Part] = ()  # of a publication, in the order in which they were published
 
+    @property
+    def commits(self) -> str:
+        """The commit in words; of several the first and the last, since ``parts`` tells them all.
+
+        >>> made = Made("a1, b2, c3", "a machine", 1.0, 60.0, 4, 2)
+        >>> made.commits, dataclasses.replace(made, commit="a1").commits
+        ('commits a1 to c3', 'commit a1')
+        """
+        first, *later = self.commit.split(", ")
+        return f"commits {first} to {later[-1]}" if later else f"commit {first}"
+
 
 def read(folder: Path, summaries: Mapping[str, xr.Dataset]) -> Made:
     """As it was published, or else of this machine and this checkout."""

@@ -47,7 +47,7 @@ def values(content: Content, evidence: Evidence) -> dict[str, Value]:
     found = findings(evidence, content.claims)
     return {
         "version": cbo_pipeline.__version__,
-        "commit": [Said(content.made.commit)],
+        "commit": [Said(content.made.commits)],
         "claims_total": str(len(content.claims)),
         "runs": counted(content.made.runs, "run"),
         "tally": _tally(content.claims),

@@ -91,7 +91,7 @@ def _made(content: Content) -> str:
         "Seeds": seeds or "none",
         "Took": took,
         "Machine": made.machine,
-        "Commit": made.commit,
+        "Code": made.commits,
     }
     return _list(rows)
 
