@@ -20,7 +20,7 @@ if missing():
     pytest.skip(missing(), allow_module_level=True)
 # What differs on the throwaway cluster from the profile: no accounts, and files are seen at once.
 HERE = ["--slurm-no-account", "--latency-wait", "20"]
-# Runs long enough to be hit, in an overlay laid over tests/tiny.yaml.
+# Runs long enough to be hit, in an overlay laid over tests/tiny.yaml. A log tells the first tenth of the epochs.
 LONGER = "experiments: {sine: {epochs: 10000, methods: {adam: null}}}\n"
 
 
@@ -101,7 +101,7 @@ def test_an_environment_that_no_job_could_start_is_refused_at_once(cluster, tmp_
 
 def test_sigterm_ends_the_driver_and_its_jobs_leave_checkpoints(cluster, tmp_path, record_property):
     overlay, work = tmp_path / "longer.yaml", tmp_path / "work"
-    overlay.write_text(LONGER.replace("10000", "300000"))
+    overlay.write_text(LONGER.replace("10000", "60000"))
     work.mkdir()
     process = start(through_the_profile(SUMMARY, overlay=str(overlay)), work, **cluster.environment)
     try:
