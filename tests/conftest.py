@@ -1,5 +1,6 @@
 """What several tests share."""
 
+import fcntl
 import os
 import shutil
 
@@ -54,10 +55,17 @@ def reference(tmp_path_factory):
 
     It lies as deep as the folders of single tests: a copy of it there sees the project's files at the same place.
     """
-    folder = tmp_path_factory.mktemp("reference") / "work"
-    folder.mkdir()
-    done = tiny.finish(tiny.snakemake_command(tiny.SUMMARY), folder)
-    assert done.returncode == 0, done.stderr
+    place = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:  # one for all processes; the first that comes makes it
+        place = place.parent / "shared"
+        place.mkdir(exist_ok=True)
+    folder = place / "reference" / "work"
+    with (place / "reference.lock").open("w") as gate:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        if not (folder / tiny.SUMMARY).exists():
+            folder.mkdir(parents=True)
+            done = tiny.finish(tiny.snakemake_command(tiny.SUMMARY), folder)
+            assert done.returncode == 0, done.stderr
     return folder
 
 

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import warm
 from cbo_pipeline.config import Run, RunName, load_config, resolve
 
 ROOT = Path(__file__).parents[1]
@@ -41,7 +42,9 @@ def snakemake_command(*options: str, cores: int = 2, root: Path = ROOT) -> list[
 
 
 def finish(command: list[str], folder: Path, timeout: float = 600, **more: str) -> subprocess.CompletedProcess:
-    """Run a command to its end, whatever that is."""
+    """Run a command to its end, whatever that is. Snakemake is there already (``warm``); its jobs start as ever."""
+    if command[:3] == [sys.executable, "-m", "snakemake"]:
+        return warm.snakemake(command, folder, environment(**more), timeout)
     return subprocess.run(
         command, cwd=folder, env=environment(**more), capture_output=True, text=True, timeout=timeout, check=False
     )

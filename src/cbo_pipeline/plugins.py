@@ -31,7 +31,8 @@ def add(*folders: Path) -> None:
 
 def folders() -> tuple[Path, ...]:
     """All folders of one's own: those that were added, and those of the environment."""
-    return tuple(dict.fromkeys([*_added, *_named(os.environ.get(ENVIRONMENT, ""))]))
+    named = os.environ.get(ENVIRONMENT, "")
+    return tuple(dict.fromkeys([*_added, *_named(named)])) if _added or named else ()  # asked thousands of times
 
 
 @functools.cache
@@ -100,4 +101,10 @@ def _paths(package: ModuleType) -> list[str]:
 
 @functools.cache
 def _entry_points(package: str) -> dict[str, metadata.EntryPoint]:
-    return {point.name: point for point in metadata.entry_points(group=package)}
+    return {point.name: point for point in _all_entry_points().select(group=package)}
+
+
+@functools.cache
+def _all_entry_points() -> metadata.EntryPoints:
+    """Of all groups: the files of every installed package are read for one group too."""
+    return metadata.entry_points()

@@ -190,7 +190,8 @@ def test_a_checkpoint_of_a_run_that_has_ended_is_cleared_away(tmp_path, monkeypa
 def test_folders_in_memory_of_a_killed_process_are_cleared_away(tmp_path, monkeypatch, record_property):
     from cbo_pipeline.results import netcdf
 
-    monkeypatch.setattr(netcdf, "MEMORY", tmp_path)
+    assert left_over.MEMORY == netcdf.MEMORY
+    monkeypatch.setattr(left_over, "MEMORY", tmp_path)
     old, new, other = (tmp_path / name for name in ("cbo_pipeline.old", "cbo_pipeline.new", "other.old"))
     for folder in (old, new, other):
         folder.mkdir()

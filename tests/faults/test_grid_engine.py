@@ -11,7 +11,7 @@ import pytest
 from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.results import netcdf, runs
 from cbo_pipeline.training.loop import train
-from checkout import checkout_in
+from checkout import checkout_in, compiled_for
 from tiny import OVERLAY, ROOT, digests, environment, finish, snakemake_command, start, wait_until
 
 pytestmark = pytest.mark.workflow
@@ -86,7 +86,7 @@ def test_grid_engine_makes_the_same_bytes_as_this_machine(cluster, reference, tm
     work.mkdir()
     wanted = sorted(path.relative_to(reference) for path in (reference / "results" / "runs").rglob("*.nc"))
     command = through_the_profile(*map(str, wanted), "results/summary/sine/cbo_M5_N8.nc", root=root)
-    done = finish(command, work, **KNOWN)
+    done = finish(command, work, **KNOWN, **compiled_for(root))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "with external jobid" in done.stdout + done.stderr
     results = digests(work / "results")

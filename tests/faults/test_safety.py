@@ -2,13 +2,13 @@
 
 import ast
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 import yaml
 
 from cbo_pipeline.cli.main import main
+from checkout import checkout_in, compiled_for
 from tiny import ROOT, SUMMARY, digests, finish, run_of, snakemake_command, train_command
 
 NASTY = "a folder; touch pwned $(touch pwned) `touch pwned` 'single' \"double\" & ünïcode"
@@ -29,19 +29,12 @@ def pwned(folder: Path) -> list[Path]:
 @pytest.mark.workflow
 def test_the_workflow_runs_in_a_folder_and_a_checkout_of_nasty_names(tmp_path, nasty, reference):
     """Every shell command of the workflow meets the folder's or the checkout's name; quotes and $() stay text."""
-    checkout = nasty / "check out"
-    ignored = shutil.ignore_patterns("__pycache__")
-    for name in ("Snakefile", "config.yaml", "src", "workflow", "envs", "tests"):
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, checkout / name, ignore=ignored)
-        else:
-            checkout.mkdir(exist_ok=True)
-            shutil.copy2(ROOT / name, checkout / name)
+    checkout = checkout_in(nasty)
     (nasty / "work").mkdir()
     (nasty / "one run.yaml").write_text("experiments: {sine: {seeds: 1, methods: {adam: null}}}\n")
     command = snakemake_command(SUMMARY, "meanfield_diagram", root=checkout)
     command.insert(command.index("--configfile") + 2, str(nasty / "one run.yaml"))
-    done = finish(command, nasty / "work", NUMBA_CACHE_DIR=str(tmp_path / "numba"))
+    done = finish(command, nasty / "work", **compiled_for(checkout))
     assert done.returncode == 0, done.stdout + done.stderr
     made, undisturbed = digests(nasty / "work" / "results" / "runs"), digests(reference / "results" / "runs")
     assert set(made.items()) < set(undisturbed.items())

@@ -11,7 +11,7 @@ import pytest
 from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.results import netcdf, runs
 from cbo_pipeline.training.loop import train
-from checkout import checkout_in
+from checkout import checkout_in, compiled_for
 from throwaway_slurm import Cluster, missing
 from tiny import OVERLAY, ROOT, SUMMARY, digests, finish, snakemake_command, start, wait_until
 
@@ -20,8 +20,8 @@ if missing():
     pytest.skip(missing(), allow_module_level=True)
 # What differs on the throwaway cluster from the profile: no accounts, and files are seen at once.
 HERE = ["--slurm-no-account", "--latency-wait", "20"]
-# Runs long enough to be hit, in an overlay laid over tests/tiny.yaml.
-LONGER = "experiments: {sine: {epochs: 20000, methods: {adam: null}}}\n"
+# Runs long enough to be hit, in an overlay laid over tests/tiny.yaml. A log tells the first tenth of the epochs.
+LONGER = "experiments: {sine: {epochs: 10000, methods: {adam: null}}}\n"
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_slurm_makes_the_same_bytes_as_this_machine(cluster, reference, tmp_path
     work.mkdir()
     wanted = sorted(path.relative_to(reference) for path in (reference / "results" / "runs").rglob("*.nc"))
     command = through_the_profile(*map(str, wanted), "results/summary/sine/cbo_M5_N8.nc", root=root)
-    done = finish(command, work, **cluster.environment)
+    done = finish(command, work, **cluster.environment, **compiled_for(root))
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
     assert "Submitted array job" in said
@@ -101,7 +101,7 @@ def test_an_environment_that_no_job_could_start_is_refused_at_once(cluster, tmp_
 
 def test_sigterm_ends_the_driver_and_its_jobs_leave_checkpoints(cluster, tmp_path, record_property):
     overlay, work = tmp_path / "longer.yaml", tmp_path / "work"
-    overlay.write_text(LONGER.replace("20000", "300000"))
+    overlay.write_text(LONGER.replace("10000", "60000"))
     work.mkdir()
     process = start(through_the_profile(SUMMARY, overlay=str(overlay)), work, **cluster.environment)
     try:
@@ -153,7 +153,7 @@ def test_a_cancelled_job_and_a_dead_node_cost_nothing(cluster, tmp_path, record_
 def test_runs_that_share_a_job_lose_nothing_when_it_is_cancelled(cluster, tmp_path, record_property):
     """The job's own Snakemake knows the runs by the name of the rule, even when it is submitted again."""
     overlay, work = tmp_path / "longer.yaml", tmp_path / "work"
-    overlay.write_text(LONGER.replace("20000", "5000"))
+    overlay.write_text(LONGER.replace("10000", "5000"))
     work.mkdir()
     names = [RunName("sine", "cbo", 5, 8, seed) for seed in (0, 1)]
     targets = [f"results/runs/{name}.nc" for name in names]

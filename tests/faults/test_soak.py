@@ -29,7 +29,7 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("name", "runs", "runs_per_job", "faults"),
-    [("slurm", 100, 6, 20), ("machine", 36, 1, 20)],
+    [("slurm", 100, 13, 20), ("machine", 24, 1, 20)],
     ids=["slurm", "machine"],
 )
 def test_runs_under_fire_end_as_a_quiet_run_does(folder, name, runs, runs_per_job, faults, record_property):
@@ -38,7 +38,8 @@ def test_runs_under_fire_end_as_a_quiet_run_does(folder, name, runs, runs_per_jo
     here.mkdir()
     seed = random.randrange(10**6)
     work = workload.make(here, runs, runs_per_job)
-    quiet = campaign.quiet_run(work, here / "quiet")
+    # Here nobody asks how much work was lost: all runs of a curve share a process, and are the same bytes.
+    quiet = campaign.quiet_run(work, here / "quiet", "--config", f"runs_per_job={runs}")
     assert len(quiet.files) == len(work.targets)
     place = Slurm(here / "cluster") if name == "slurm" else Machine()
     outcome = campaign.under_fire(work, place, quiet, here / "fire", seed, faults)

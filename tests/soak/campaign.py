@@ -48,11 +48,11 @@ class Outcome:
         return max(0.0, self.core_seconds / self.quiet.core_seconds - 1)
 
 
-def quiet_run(workload: Workload, folder: Path) -> Quiet:
-    """The same command, undisturbed."""
+def quiet_run(workload: Workload, folder: Path, *options: str) -> Quiet:
+    """The same command, undisturbed, with further options if given."""
     folder.mkdir()
     with Meter(folder) as meter:
-        driver = Machine().start(workload, folder, folder.parent / "quiet.log")
+        driver = Machine().start(workload, folder, folder.parent / "quiet.log", *options)
         assert driver.process.wait() == 0, driver.log.read_text()
     return Quiet(_results(folder), meter.seconds, meter.trained)
 

@@ -51,8 +51,8 @@ class Machine:
     def __exit__(self, *error) -> None:
         pass
 
-    def start(self, workload: Workload, folder: Path, log: Path) -> Driver:
-        options = ("--cores", "2", "--retries", "3", "--keep-going")
+    def start(self, workload: Workload, folder: Path, log: Path, *more: str) -> Driver:
+        options = ("--cores", "2", "--retries", "3", "--keep-going", *more)
         return Driver(snakemake(workload, *options), folder, log, {})
 
     def look_after(self) -> None:

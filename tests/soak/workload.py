@@ -19,7 +19,7 @@ EXPERIMENTS = {
     },
     "multi_task": {"M": 4, "epochs": 200, "tasks": 2, "methods": {"multi_task_cbo": {"N": 6}}},
     "multi_task_memory": {"M": 4, "N": 6, "epochs": 200, "methods": {"separate_2": {}}},
-    "square": {"epochs": 30, "grid": [{"M": 4, "N": 6}], "methods": {"ot_cbo": {}, "cbo": {"M": 4, "N": 6}}},
+    "square": {"epochs": 30, "grid": [{"M": 4, "N": 6}], "methods": {"ot_cbo": {}}},
     "multi_task_ot": {"M": 4, "N": 6, "epochs": 20, "tasks": 2, "methods": {"multi_task_ot_cbo": {}}},
 }
 

@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from cbo_pipeline.config import load_config
+from checkout import compiled_for
 from tiny import OVERLAY, ROOT
 
 pytestmark = pytest.mark.workflow
@@ -205,7 +206,7 @@ def checkout(tmp_path_factory) -> Path:
 def run(checkout: Path, command: str) -> str:
     """What a shell prints that has entered the environment."""
     told = {"PYTHONPATH": str(checkout / "src"), "EDITOR": "true", "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"}
-    told["NUMBA_CACHE_DIR"] = str(checkout / ".numba")  # compiled code is kept by the path of its source
+    told |= compiled_for(checkout)
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM_", "CBO_", "PYTEST_"))}
     done = subprocess.run(
         ["bash", "-c", f". .venv/bin/activate\n{command}"],

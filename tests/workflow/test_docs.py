@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cbo_pipeline.pages import reference
-from checkout import Checkout
+from checkout import Checkout, compiled_for
 from table_files import small, write_csv
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +64,7 @@ def test_the_worked_example_of_a_new_method_and_a_new_problem(tmp_path):
         re.sub(r"^    snapshots: \[.*?\]", "    snapshots: [0]", config.read_text(), count=1, flags=re.M)
     )
     (checkout.root / "cosine.yaml").write_text(experiment)
-    environment = {**os.environ, "PYTHONPATH": str(checkout.root / "src")}
+    environment = {**os.environ, "PYTHONPATH": str(checkout.root / "src"), **compiled_for(checkout.root)}
     names = {"cbo-pipeline": ["-m", "cbo_pipeline"], "snakemake": ["-m", "snakemake"]}
     for command in commands:
         program, *arguments = command.split()

@@ -164,6 +164,7 @@ def test_what_a_killed_snakemake_was_making_shares_jobs_again(overlay, tmp_path,
 @pytest.mark.workflow
 def test_a_run_that_was_in_place_when_snakemake_was_killed_is_not_trained_again(overlay, tmp_path, record_property):
     """The moment between the end of a job and Snakemake's note of it."""
+    overlay.write_text(SIX.replace("seeds: 6", "seeds: 3"))
     done = finish(command(overlay, None), tmp_path)
     assert done.returncode == 0, done.stderr
     before = digests(tmp_path / "results")

@@ -67,7 +67,8 @@ def test_the_driver_loads_nothing_heavy(tmp_path):
 import sys
 from cbo_pipeline import config, figures
 from cbo_pipeline.results import code
-from cbo_pipeline.workflow import driver
+from cbo_pipeline.workflow import driver, driver_lock, grid_engine, left_over
+from cbo_pipeline.workflow import plan, progress, readings, shared_jobs, slurm
 config.check_config(config.load_config())
 print(*sys.modules)
 """

@@ -39,7 +39,8 @@ def with_paths(content: dict, folder: Path) -> dict:
 
 def file_keys(settings: dict) -> list[str]:
     """The keys among these that name files."""
-    return [key for key in settings if isinstance(key, str) and schema.rule(key).get("x-file")]
+    known = schema.file_keys()
+    return [key for key in settings if isinstance(key, str) and key in known]
 
 
 def with_digests(settings: dict[str, Any], taken: set[str], place: str) -> dict[str, Any]:

@@ -63,6 +63,16 @@ def rule(key: str) -> dict:
     return schema()["x-settings"].get(key, {})
 
 
+def file_keys() -> frozenset[str]:
+    """The settings that name files."""
+    return _file_keys(plugins.folders())
+
+
+@functools.cache
+def _file_keys(folders: tuple[Path, ...]) -> frozenset[str]:
+    return frozenset(key for key, rule in _schema(folders)["x-settings"].items() if rule.get("x-file"))
+
+
 def description(key: str) -> str:
     """The meaning of a setting, without a full stop."""
     return rule(key).get("description", "no description").rstrip(".")

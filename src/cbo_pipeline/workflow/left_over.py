@@ -20,14 +20,14 @@ from pathlib import Path
 
 from cbo_pipeline import files
 from cbo_pipeline.config import RunName
-from cbo_pipeline.results import kinds, netcdf
-from cbo_pipeline.training import checkpoint
+from cbo_pipeline.results import kinds
 from cbo_pipeline.workflow import doubted_runs
 from cbo_pipeline.workflow.doubted_runs import CHECKPOINTS
 from cbo_pipeline.workflow.plan import Plan, curve_file, run_file
 
 READINGS = Path("results", "readings")  # files of other plans, made by the same rules
 HOUR = 3600.0
+MEMORY = Path("/dev/shm")  # netcdf.MEMORY; its module loads xarray, which every job of a cluster would wait for
 
 
 def clear(plan: Plan, warn: Callable[[str], None]) -> None:
@@ -56,6 +56,8 @@ def clear_checkpoints(plan: Plan) -> None:
     """Remove the checkpoints of runs that have ended with the settings of the plan."""
     if not CHECKPOINTS.is_dir():
         return
+    from cbo_pipeline.training import checkpoint
+
     for name in plan.runs:
         kept = CHECKPOINTS / f"{name}.npz"
         if any(kept.parent.glob(f"{kept.name}*")) and _has_ended(plan, name):
@@ -72,7 +74,7 @@ def _has_ended(plan: Plan, name: RunName) -> bool:
 def clear_scratch(now: float | None = None) -> None:
     """Remove folders that a killed process left in memory: writing a file takes seconds, not an hour."""
     oldest = (time.time() if now is None else now) - HOUR
-    for folder in {netcdf.MEMORY, Path(tempfile.gettempdir())}:
+    for folder in {MEMORY, Path(tempfile.gettempdir())}:
         for left in folder.glob("cbo_pipeline.*"):
             with contextlib.suppress(OSError):
                 if left.is_dir() and left.stat().st_uid == os.geteuid() and left.stat().st_mtime < oldest:
