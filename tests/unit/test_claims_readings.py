@@ -288,7 +288,8 @@ def test_the_jobs_of_the_readings(plan):
     jobs = workflow_readings.Readings([])
     jobs._plan = plan
     curve = SimpleNamespace(reading="slow", experiment="sine", variant="adam", M="100", N="1")
-    run = json.loads(jobs.settings(SimpleNamespace(**vars(curve), seed="3")))
+    runs = jobs.runs_like(curve)
+    run = json.loads(runs.run(SimpleNamespace(**vars(curve), seed="3")).json)
     assert (run["name"]["seed"], run["settings"]["dt"]) == (3, 0.01)
     assert jobs.seeds_of(curve) == "0-4"
     assert jobs.runs_of(curve)[0] == "results/readings/slow/runs/sine/adam/M100_N1_seed0.nc"

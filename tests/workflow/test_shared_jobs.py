@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from cbo_pipeline.claims.reading_plan import ReadingPlan
 from cbo_pipeline.cli.main import main
 from cbo_pipeline.config import Curve, load_config, resolve
 from cbo_pipeline.results import netcdf, runs
@@ -34,9 +35,9 @@ def overlay(tmp_path):
     return path
 
 
-def command(overlay: Path, runs_per_job: int | None, *options: str, **settings) -> list[str]:
+def command(overlay: Path, runs_per_job: int | None, *options: str, target: str = SUMMARY, **settings) -> list[str]:
     """Snakemake on the six seeds; ``settings`` are further ones of the experiment."""
-    words = snakemake_command(SUMMARY)
+    words = snakemake_command(target)
     more = overlay.with_name("more.yaml")
     more.write_text(json.dumps({"experiments": {"sine": settings}}))
     where = words.index("--configfile") + 2
@@ -46,7 +47,10 @@ def command(overlay: Path, runs_per_job: int | None, *options: str, **settings) 
 
 def jobs_left(overlay: Path, runs_per_job: int | None, folder: Path, **settings) -> dict[str, int]:
     """How often each rule would run, by a dry run."""
-    done = finish(command(overlay, runs_per_job, "--dry-run", **settings), folder)
+    return _planned(finish(command(overlay, runs_per_job, "--dry-run", **settings), folder))
+
+
+def _planned(done) -> dict[str, int]:
     assert done.returncode == 0, done.stdout + done.stderr
     table = re.search(r"^job +count\n-+ +-+\n(.*?)^total", done.stdout, re.MULTILINE | re.DOTALL)
     return {rule: int(count) for rule, count in (line.split() for line in table[1].splitlines())} if table else {}
@@ -99,6 +103,37 @@ def test_the_number_of_runs_per_job_changes_no_byte_and_makes_nothing_anew(overl
     assert {rule for rule in left if rule.startswith("train")} == {"train_sine_cbo_M5_N8_seeds_1to2", "train"}
     assert left["train"] == 1
     assert jobs_left(overlay, None, work)["train"] == 3
+
+
+@pytest.mark.workflow
+def test_runs_of_another_reading_share_jobs_too(overlay, tmp_path):
+    """And are known by the rule of one run when the number of runs per job changes."""
+    work = tmp_path / "work"
+    work.mkdir()
+    reading = "float64--one_factor"
+    target = f"results/readings/{reading}/summary/{CURVE}.nc"
+
+    def planned(runs_per_job):
+        return _planned(finish(command(overlay, runs_per_job, "--dry-run", target=target), work))
+
+    jobs = {f"train_reading_float64__one_factor_sine_cbo_M5_N8_seeds_{seeds}": 1 for seeds in ("0to3", "4to5")}
+    assert planned(4) == {**jobs, "summarise_reading": 1}
+    done = finish(command(overlay, 4, target=target), work)
+    assert done.returncode == 0, done.stderr
+    plan = ReadingPlan.of([OVERLAY, overlay])
+    for seed in range(6):
+        run = plan.run(reading, CURVE.run(seed))
+        netcdf.write(runs.dataset(run, train(run)), tmp_path / "alone.nc")
+        path = work / f"results/readings/{reading}/runs/{run.name}.nc"
+        assert path.read_bytes() == (tmp_path / "alone.nc").read_bytes()
+    assert (work / f"results/logs/readings/{reading}/sine/cbo/M5_N8_seeds_0to3.log").exists()
+    assert not [path for path in (work / "results" / "checkpoints").rglob("*") if path.is_file()]
+    assert planned(None) == planned(4) == planned(2) == {}
+    for name in ("seed1", "seed2", "seed5"):
+        (work / f"results/readings/{reading}/runs/sine/cbo/M5_N8_{name}.nc").unlink()
+    (work / target).unlink()
+    left = {"train_reading_float64__one_factor_sine_cbo_M5_N8_seeds_1to2": 1, "train_reading": 1}
+    assert planned(4) == {**left, "summarise_reading": 1}
 
 
 @pytest.mark.workflow
@@ -315,17 +350,17 @@ def test_jobs_are_known_by_the_names_of_their_rules(tmp_path):
     place.mkdir(parents=True)
     for seed in range(1, 500, 2):
         (place / f"M5_N8_seed{seed}.nc").touch()
-    jobs = shared_jobs.jobs(plan, 200, tmp_path)
+    jobs = shared_jobs.jobs([plan], 200, tmp_path)
     assert sorted(seed for job in jobs for seed in job.seeds) == [*range(0, 500, 2), *range(500, 1000)]
     assert max(len(job.name) for job in jobs) <= shared_jobs.LONGEST
     assert all(job.name.isidentifier() for job in jobs)
     words = ["--target-jobs", *(f"{job.name}:" for job in jobs), "--allowed-rules", jobs[0].name, "train", "--cores"]
-    assert shared_jobs.jobs_of_names(plan, words) == jobs
+    assert shared_jobs.jobs_of_names([plan], words) == jobs
     assert len({job.remembered for job in jobs}) == 1
 
 
 def test_by_default_every_run_is_a_job(tmp_path):
-    assert shared_jobs.jobs(plan_of(), 1, tmp_path) == []
+    assert shared_jobs.jobs([plan_of()], 1, tmp_path) == []
 
 
 def test_a_record_is_compared_as_it_was_made():
@@ -335,7 +370,7 @@ def test_a_record_is_compared_as_it_was_made():
 
     def told(params):
         persistence = SimpleNamespace(params=lambda path: params)
-        records = shared_jobs.Records(plan, SimpleNamespace(persistence=persistence))
+        records = shared_jobs.Records(lambda _: plan, SimpleNamespace(persistence=persistence))
         return records.settings(wildcards), records.checkpoint(wildcards)
 
     shared = shared_jobs.remembered(run)

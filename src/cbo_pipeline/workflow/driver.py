@@ -17,6 +17,7 @@ from cbo_pipeline.results import kinds, ledger
 from cbo_pipeline.workflow import shared_jobs
 from cbo_pipeline.workflow.fetch_mnist import places
 from cbo_pipeline.workflow.plan import Plan, run_file
+from cbo_pipeline.workflow.readings import Readings, asked_for
 
 # Options of Snakemake with which it makes nothing, or with which the user wants no lock.
 LOOKING = (
@@ -66,11 +67,19 @@ def shell_setup(plan: Plan, root: str | Path, deployment: Iterable) -> str:
     return f"{setup}export CBO_THREADS=$OMP_NUM_THREADS; "
 
 
-def shared_jobs_of(plan: Plan, workflow) -> list[shared_jobs.SharedJob]:
-    """The jobs of several runs: of the runs that are missing, or, in a job of a cluster, that very job."""
+def shared_jobs_of(plan: Plan, others: Readings, workflow) -> list[shared_jobs.SharedJob]:
+    """The jobs of several runs: of the runs that are missing, or, in a job of a cluster, that very job.
+
+    The other readings of the paper, which take seconds to plan, are among them where the command line asks for them.
+    """
     if not workflow.is_main_process:
-        return shared_jobs.jobs_of_names(plan, sys.argv)
-    return shared_jobs.jobs(plan, plan.runs_per_job)
+        named = any(word.startswith(f"train_{shared_jobs.READING}") for word in sys.argv)
+        return shared_jobs.jobs_of_names([plan, *(others.parts.values() if named else ())], sys.argv)
+    if plan.runs_per_job == 1:
+        return []
+    asked = Asked.of(sys.argv[1:])
+    wanted = asked_for([*asked.targets, *asked.forced, *asked.others])
+    return shared_jobs.jobs([plan, *(others.parts.values() if wanted else ())], plan.runs_per_job)
 
 
 def caption_of(label: str, root: str | Path) -> str:

@@ -75,6 +75,8 @@ def when_needed(function: Callable[..., str], *arguments: str) -> Callable[[Any]
 class Plan:
     """Everything that a checked config asks for. ``adopted`` is the ledger of the folder of results."""
 
+    reading = ""  # none: the config as it is
+
     def __init__(self, config: dict[str, Any], adopted: ledger.Ledger = (), runs_per_job: int = 1):
         self.config = config
         self.runs_per_job = runs_per_job
@@ -154,6 +156,12 @@ class Plan:
     @functools.cached_property
     def without_mnist(self) -> list[str]:
         return [e for e in self.experiments if e not in self.with_mnist]
+
+    @property
+    def short_curves(self) -> list[Curve]:
+        """The curves whose runs are short."""
+        chosen = set(self.without_mnist)
+        return [curve for curve in self.curves if curve.experiment in chosen]
 
     def curves_of(self, experiment: str) -> list[Curve]:
         return [curve for curve in self.curves if curve.experiment == experiment]

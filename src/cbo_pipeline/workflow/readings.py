@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from cbo_pipeline.config import Run, memory
+from cbo_pipeline import figures
+from cbo_pipeline.config import Curve, Run, RunName, memory
 from cbo_pipeline.config.names import short_list
 from cbo_pipeline.results import code, ledger
-from cbo_pipeline.workflow.plan import MNIST_FILE, curve_of, iteration_minutes
+from cbo_pipeline.workflow.plan import MNIST_FILE, curve_of, figure_files, iteration_minutes
 
 FOUND = Path("results/readings.json")
 EXPERIMENTS = ("sine", "mnist", "multi_task", "square")  # those of the paper
@@ -34,18 +35,24 @@ class Readings:
     def _sources(self) -> dict:
         return {(owner, s.curve): s for owner, sources in self._plan.trained().items() for s in sources}
 
+    @functools.cached_property
+    def parts(self) -> "dict[str, ReadingRuns]":
+        """The runs of each reading that trains some."""
+        return {
+            owner: ReadingRuns(owner, self._plan, sources, self.adopted)
+            for owner, sources in self._plan.trained().items()
+        }
+
+    def runs_like(self, wildcards) -> "ReadingRuns":
+        """The runs of the reading that these wildcards name."""
+        return self.parts[wildcards.reading]
+
     def _run(self, wildcards) -> Run:
         """A run of the reading; the seed matters only where there is one."""
-        name = curve_of(wildcards).run(int(getattr(wildcards, "seed", 0)))
-        return self._plan.run(wildcards.reading, name)
-
-    def settings(self, wildcards) -> str:
-        return self._run(wildcards).json
+        return self.runs_like(wildcards).run(wildcards)
 
     def code_of_run(self, wildcards) -> str:
-        run = self._run(wildcards)
-        curve = f"{wildcards.reading}/{run.name.curve}"
-        return ledger.effective_digest(curve, code.run_digest(run.method, run.problem), self.adopted)
+        return self.runs_like(wildcards).code_of_run(wildcards)
 
     def code_of_summary(self, wildcards) -> str:
         return code.summary_digest(self._run(wildcards).problem)
@@ -75,6 +82,46 @@ class Readings:
         return lambda wildcards: [
             source.summary_file for (_, curve), source in self._sources.items() if curve.experiment == experiment
         ]
+
+
+class ReadingRuns:
+    """The runs that one reading trains."""
+
+    def __init__(self, reading: str, plan, sources: Iterable, adopted: ledger.Ledger):
+        self.reading, self._plan, self._adopted = reading, plan, adopted
+        self._seeds = {source.curve: source.seeds for source in sources}
+
+    @property
+    def short_curves(self) -> list[Curve]:
+        """The curves whose runs are short."""
+        return [curve for curve in self._seeds if self.curve_run(curve).problem != "mnist"]
+
+    def names_of(self, curve: Curve) -> list[RunName]:
+        return [curve.run(seed) for seed in self._seeds[curve]]
+
+    def run(self, wildcards) -> Run:
+        return self._plan.run(self.reading, curve_of(wildcards).run(int(getattr(wildcards, "seed", 0))))
+
+    def curve_run(self, curve: Curve) -> Run:
+        """A run that stands for all of its curve except for the seed."""
+        return self._plan.run(self.reading, curve.run(0))
+
+    def code_of_run(self, wildcards) -> str:
+        """The digest of the code that decides a run, or of older code that was shown to give the same numbers."""
+        run = self.run(wildcards)
+        curve = f"{self.reading}/{run.name.curve}"
+        return ledger.effective_digest(curve, code.run_digest(run.method, run.problem), self._adopted)
+
+
+def asked_for(names: Iterable[str]) -> bool:
+    """Whether one of the names on Snakemake's command line asks for readings, which are planned only then.
+
+    >>> asked_for(["fig2", "results/readings.json"]), asked_for(["readings_sine"]), asked_for(["all"])
+    (True, True, False)
+    """
+    drawn = {name for label in figures.OF_READINGS for name in (label, f"draw_{label}", *figure_files(label))}
+    starts = ("readings", "results/readings", "judge_readings")
+    return any(name.startswith(starts) or name in drawn for name in names)
 
 
 def found() -> dict[str, list[str] | str]:
