@@ -124,7 +124,7 @@ def _draw_numbers(axes: Axes, points: Sequence[Point], line: float | None) -> No
         axes.axhline(line, color=style.BLACK, linewidth=0.8, linestyle=":")
     axes.set(ylabel="number", xlim=(-1, len(points)), ylim=_limits(points, line))
     axes.tick_params(labelbottom=False)
-    axes.legend(fontsize=6, ncols=4)
+    axes.legend(fontsize=6, ncols=4, frameon=True, framealpha=0.85, edgecolor="none")  # above the intervals
 
 
 def _limits(points: Sequence[Point], line: float | None) -> tuple[float, float]:
