@@ -111,7 +111,7 @@ def main() -> None:
         if number == BARYCENTRE:
             x = atoms(training.state["particles"]).astype(np.float64)
     every = np.arange(1, TIMED[-1] + 1)
-    whole = {name: np.interp(every, TIMED, [found[name] for found in times]).sum() for name in ("ours", "POT")}
+    whole = {name: float(np.interp(every, TIMED, [one[name] for one in times]).sum()) for name in ("ours", "POT")}
     what = f"OT, a whole run of {TIMED[-1]} iterations (N {N}, M {M})"
     rows.insert(0, Row(what, "the same with ot.emd", whole["ours"], whole["POT"], "s", GOAL))
 
