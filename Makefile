@@ -113,7 +113,7 @@ test: lint
 
 # Faults are counted as the tests do them; the table goes into docs/reliability.md.
 faults: $(VENV)/.dev
-	"$(BIN)/python" -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -p tests.reliability --reliability docs/reliability.md tests/faults
+	"$(BIN)/python" -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -p tests.reliability --reliability docs/reliability.md tests/faults tests/workflow/test_shared_jobs.py
 
 # The same under load: SOAK="--runs 100 --faults 20 --seed 7" for less, or for one that was seen before.
 soak: $(VENV)/.dev
