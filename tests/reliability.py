@@ -1,6 +1,6 @@
 """A pytest plugin that counts what the tests of faults did and writes the table of docs/reliability.md.
 
-    python -m pytest -p tests.reliability --reliability docs/reliability.md tests/faults tests/workflow/test_shared_jobs.py
+    python -m pytest -p tests.reliability --reliability docs/reliability.md tests/faults
 
 A test records ``fault`` as (what was done, how often, how often it was survived, whether the bytes were equal;
 None where there are no bytes to compare) and ``refused`` as the kind of bad input that was answered in one line.
