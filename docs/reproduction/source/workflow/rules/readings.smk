@@ -1,3 +1,6 @@
+READING_RECORDS = shared_jobs.Records(READINGS.runs_like, workflow)
+
+
 rule train_reading:
     """Train one run of another reading of the paper."""
     input:
@@ -15,9 +18,9 @@ rule train_reading:
         mem_mb=READINGS.megabytes,
         runtime=READINGS.minutes,
     params:
-        settings=READINGS.settings,
+        settings=READING_RECORDS.settings,
         code=READINGS.code_of_run,
-        checkpoint="results/checkpoints/readings/{reading}/{experiment}/{variant}/M{M}_N{N}_seed{seed}.npz",
+        checkpoint=READING_RECORDS.checkpoint,
     message:
         "train {wildcards.experiment}/{wildcards.variant}, seed {wildcards.seed}, as {wildcards.reading} reads it"
     shell:

@@ -1,4 +1,4 @@
-RECORDS = shared_jobs.Records(PLAN, workflow)
+RECORDS = shared_jobs.Records(lambda wildcards: PLAN, workflow)
 MEGABYTES = PLAN.most_megabytes(PLAN.without_mnist)  # found out once, however many jobs there are
 
 
@@ -43,9 +43,13 @@ use rule train as train_mnist with:
 
 
 # Several short runs in one process, where the config asks for it (runs_per_job). A rule without wildcards goes before
-# the rule train, which makes all other runs. Its command is that of train, word for word: Snakemake compares them.
-for job in driver.shared_jobs_of(PLAN, workflow):
-    experiment = job.curve.experiment
+# the rules train and train_reading, which make all other runs. Its command is theirs, word for word: Snakemake
+# compares them.
+try:
+    SHARED_JOBS = driver.shared_jobs_of(PLAN, READINGS, workflow)
+except UserError as error:
+    raise SystemExit(f"cbo-pipeline: {error}") from None
+for job in SHARED_JOBS:
 
     rule:
         """Train several seeds of one curve in one process."""
@@ -54,14 +58,14 @@ for job in driver.shared_jobs_of(PLAN, workflow):
         output:
             job.outputs,
         log:
-            f"results/logs/{experiment}/{job.stem}.log",
+            f"results/logs/{job.stem}.log",
         benchmark:
-            f"results/benchmarks/{experiment}/{job.stem}.tsv"
+            f"results/benchmarks/{job.stem}.tsv"
         conda:
             ENV
         threads: 1
         resources:
-            mem_mb=MEGABYTES,
+            mem_mb=job.megabytes,
             runtime=job.minutes,
         params:
             curve=job.remembered,
@@ -69,7 +73,7 @@ for job in driver.shared_jobs_of(PLAN, workflow):
             settings=job.settings,
             checkpoint=job.checkpoint,
         message:
-            f"train {job.curve.experiment}/{job.curve.variant}, M = {job.curve.M}, N = {job.curve.N}, {len(job.seeds)} seeds"
+            job.told
         shell:
             "python -m cbo_pipeline train --settings {params.settings:q} --checkpoint {params.checkpoint:q}"
             " --output {output:q} 2> {log:q}"
