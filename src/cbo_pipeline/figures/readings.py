@@ -124,16 +124,20 @@ def _draw_numbers(axes: Axes, points: Sequence[Point], line: float | None) -> No
         axes.axhline(line, color=style.BLACK, linewidth=0.8, linestyle=":")
     axes.set(ylabel="number", xlim=(-1, len(points)), ylim=_limits(points, line))
     axes.tick_params(labelbottom=False)
-    axes.legend(fontsize=6, ncols=4, frameon=True, framealpha=0.85, edgecolor="none")  # above the intervals
+    axes.legend(fontsize=6, ncols=4, loc="upper right")
 
 
 def _limits(points: Sequence[Point], line: float | None) -> tuple[float, float]:
-    """From the lowest to the highest end of an interval, but not far beyond all numbers: an end may be -300."""
+    """From the lowest to the highest end of an interval, but not far beyond all numbers: an end may be -300.
+
+    Above them there is room for a legend.
+    """
     numbers = [point[0] for point in points] + ([] if line is None else [line])
     low, high = min(numbers), max(numbers)
     span = (high - low) or 1.0
     ends = np.clip([low, high, *(end for point in points for end in point[1])], low - span, high + span)
-    return float(np.nanmin(ends)) - 0.05 * span, float(np.nanmax(ends)) + 0.05 * span
+    bottom, top = float(np.nanmin(ends)), float(np.nanmax(ends))
+    return bottom - 0.05 * span, top + 0.05 * span + 0.15 * (top - bottom)
 
 
 def _draw_choices(axes: Axes, choices: Mapping[str, Sequence[str]], points: Sequence[Point], found: Found) -> None:
