@@ -12,11 +12,13 @@ from cbo_pipeline import claims, figures
 from cbo_pipeline.claims import files, speed
 from cbo_pipeline.claims.rule import NOT_TESTED
 from cbo_pipeline.cli.main import main
+from cbo_pipeline.config import Curve
 from cbo_pipeline.errors import FileRefused, UserError
 from cbo_pipeline.pages import claims as pages
 from cbo_pipeline.pages import index, provenance, publish, published_data
 from cbo_pipeline.results import checks, code, netcdf, rounding, summaries
 from cbo_pipeline.results import job_times as stages
+from cbo_pipeline.workflow.shared_jobs import SharedJob
 from tiny import ROOT
 
 CHECK = {
@@ -370,4 +372,7 @@ def test_every_rule_that_runs_a_command_has_a_benchmark_of_a_known_stage():
         for rule in re.split(r"^\s*(?=rule\b|use rule )", path.read_text(), flags=re.MULTILINE):
             if re.search(r"^\s+shell:", rule, re.MULTILINE):
                 (place,) = re.findall(r'benchmark:\n\s+f?"results/benchmarks/([^/".]+)', rule)
-                assert place in stages.STAGES or place == "{experiment}", rule
+                assert place in stages.STAGES or place in ("{experiment}", "{job"), rule
+    # The path of a job of several runs begins with its experiment, or with the stage of the readings.
+    assert SharedJob(Curve("sine", "cbo", 5, 8), (0, 1), None, "").stem.split("/")[0] == "sine"
+    assert SharedJob(Curve("sine", "cbo", 5, 8), (0, 1), None, "", "float64").stem.split("/")[0] in stages.STAGES
