@@ -457,6 +457,7 @@ def test_the_commands_write_and_read_the_file(plan, results, tmp_path, capsys):
     assert main(["readings", *options]) == 0
     assert capsys.readouterr().err == "5 readings (3 were not run); claims that turn with one: 1\n"
     assert "| scaling: plain | as good as ours | **○** |" in page.read_text()
+    assert "## 6 of 8 combinations, those that were run, on the sine" in page.read_text()
     verdicts = tmp_path / "claims.json"
     assert (
         main(["claims", str(results / "summary" / "sine.nc"), "--readings", str(out), "--json", str(verdicts)]) == 0

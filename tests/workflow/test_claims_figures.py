@@ -114,6 +114,18 @@ def test_the_specification_curve_is_sorted_and_shows_the_choices(found):
     assert sum(len(line.get_xdata()) for line in singles) == 3  # the base and two readings
 
 
+def test_the_logarithm_of_nothing_stands_at_the_edge(found):
+    """A run whose risk does not move at all; the others are not squeezed together for it."""
+    content = reading_files.read(found)
+    content["crossed"]["rows"][0]["claims"]["1"]["value"] = -307.0
+    axes = readings.specification_curve(content).axes[0]
+    bottom, top = axes.get_ylim()
+    assert -10 < bottom < top < 10
+    (triangle,) = [line for line in axes.lines if line.get_marker() == "v"]
+    assert triangle.get_xydata().tolist() == [[0, bottom]]
+    assert sum(len(line.get_xdata()) for line in axes.lines if line.get_marker() == ".") == 3
+
+
 def test_without_a_claim_that_turns_the_figure_says_so(found):
     content = reading_files.read(found)
     for row in content["readings"]:

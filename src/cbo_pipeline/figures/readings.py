@@ -26,6 +26,7 @@ LOOKS = {
 BLANK = "#f7f7f7"
 LONGEST = 64  # characters of a label
 TITLE = 120  # characters of a line of a title
+NOTHING = -100.0  # the logarithm of a ratio is below this only where its numerator is zero
 
 
 def readings(found: Found) -> Figure:
@@ -110,6 +111,8 @@ def _ends(one: Found) -> tuple[float, float]:
 
 
 def _draw_numbers(axes: Axes, points: Sequence[Point], line: float | None) -> None:
+    """Numbers and intervals; a triangle at the lower edge for the logarithm of nothing."""
+    limits = _limits(points, line)
     for verdict, (colour, _) in LOOKS.items():
         chosen = [(x, point) for x, point in enumerate(points) if point[2] == verdict]
         if not chosen:
@@ -119,10 +122,14 @@ def _draw_numbers(axes: Axes, points: Sequence[Point], line: float | None) -> No
         low, high = np.array([point[1] for _, point in chosen]).T
         shade = "#888888" if verdict in (UNDECIDED, NOT_TESTED) else colour
         axes.vlines(places, np.fmin(low, values), np.fmax(high, values), color=shade, linewidth=0.6, alpha=0.6)
-        axes.plot(places, values, ".", color=shade, markersize=3 if len(points) > 100 else 5, label=verdict)
+        size, there = 3 if len(points) > 100 else 5, values > NOTHING
+        axes.plot(places[there], values[there], ".", color=shade, markersize=size, label=verdict)
+        if not there.all():
+            edge = np.full(np.count_nonzero(~there), limits[0])
+            axes.plot(places[~there], edge, "v", color=shade, markersize=size, clip_on=False)
     if line is not None:
         axes.axhline(line, color=style.BLACK, linewidth=0.8, linestyle=":")
-    axes.set(ylabel="number", xlim=(-1, len(points)), ylim=_limits(points, line))
+    axes.set(ylabel="number", xlim=(-1, len(points)), ylim=limits)
     axes.tick_params(labelbottom=False)
     axes.legend(fontsize=6, ncols=4, loc="upper right")
 
@@ -132,8 +139,8 @@ def _limits(points: Sequence[Point], line: float | None) -> tuple[float, float]:
 
     Above them there is room for a legend.
     """
-    numbers = [point[0] for point in points] + ([] if line is None else [line])
-    low, high = min(numbers), max(numbers)
+    numbers = [point[0] for point in points if point[0] > NOTHING] + ([] if line is None else [line])
+    low, high = min(numbers, default=0.0), max(numbers, default=0.0)
     span = (high - low) or 1.0
     ends = np.clip([low, high, *(end for point in points for end in point[1])], low - span, high + span)
     bottom, top = float(np.nanmin(ends)), float(np.nanmax(ends))

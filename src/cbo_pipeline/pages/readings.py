@@ -148,9 +148,23 @@ def _crossed(found: Found) -> Iterable[tuple[str, Sequence[str], list[list[str]]
         for choice, values in crossed["levels"].items()
     ]
     yield CROSSED, ("choice", "values", *(f"claim {n}" for n in of_claims)), lines
-    lines = [[f"claim {n}", *_over_combinations(crossed["rows"], n)] for n in of_claims]
-    heading = f"All {len(crossed['rows'])} combinations on the {crossed['experiment']}"
+    rows = [row for row in crossed["rows"] if _was_run(row)]
+    lines = [[f"claim {n}", *_over_combinations(rows, n)] for n in of_claims]
+    heading = f"{_counted(len(rows), len(crossed['rows']))} on the {crossed['experiment']}"
     yield heading, ("claim", "smallest number", "median", "largest", "verdicts"), lines
+
+
+def _was_run(row: Found) -> bool:
+    return any(one["verdict"] != NOT_TESTED for one in row["claims"].values())
+
+
+def _counted(known: int, of: int) -> str:
+    """How many combinations a table tells of.
+
+    >>> _counted(96, 96), _counted(7, 96)
+    ('All 96 combinations', '7 of 96 combinations, those that were run,')
+    """
+    return f"All {of} combinations" if known == of else f"{known} of {of} combinations, those that were run,"
 
 
 def _share(shares: Found | None, choice: str) -> str:
