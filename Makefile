@@ -19,6 +19,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(CURDIR)/$(VENV)/bin
 CORES ?= all
+# Hundreds of short processes load the same modules: without the files that Python keeps, each would compile them again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup figures demo paper certain readings horizon report verify publish article quick test lint faults soak bench rulegraph clean help
 .DEFAULT_GOAL := help
@@ -105,11 +107,12 @@ lint: $(VENV)/.dev
 quick: $(VENV)/.dev
 	"$(BIN)/python" -m pytest -n 2 --dist loadfile
 
-# Tests of clusters wait more than they work: one process more than there are cores.
-WORKERS := $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
+# Tests of clusters wait more than they work: two processes more than there are cores.
+WORKERS := $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 2)))
 
-test: lint
-	"$(BIN)/python" -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder src/cbo_pipeline tests
+# The unit tests come first: what is wrong in small is soon told, and the kernels that they compile are there for all others.
+test: lint quick
+	"$(BIN)/python" -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder tests/workflow tests/faults
 
 # Faults are counted as the tests do them; the table goes into docs/reliability.md.
 faults: $(VENV)/.dev

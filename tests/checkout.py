@@ -51,7 +51,7 @@ class Checkout:
         config = place / self.config.relative_to(self.root)
         common = ["--directory", self.work, "--configfile", config, "--snakefile", place / "Snakefile"]
         command = [sys.executable, "-m", "snakemake", *map(str, common), *arguments]
-        done = warm.snakemake(command, Path.cwd(), {**os.environ, **compiled_for(place)})
+        done = warm.run(command, Path.cwd(), {**os.environ, **compiled_for(place)})
         output = done.stdout + done.stderr
         assert (done.returncode == 0) == ok, output
         return output

@@ -41,10 +41,15 @@ def snakemake_command(*options: str, cores: int = 2, root: Path = ROOT) -> list[
     return [sys.executable, "-m", "snakemake", *options, *snakefile, "--cores", str(cores), "--rerun-incomplete"]
 
 
-def finish(command: list[str], folder: Path, timeout: float = 600, **more: str) -> subprocess.CompletedProcess:
-    """Run a command to its end, whatever that is. Snakemake is there already (``warm``); its jobs start as ever."""
-    if command[:3] == [sys.executable, "-m", "snakemake"]:
-        return warm.snakemake(command, folder, environment(**more), timeout)
+def finish(
+    command: list[str], folder: Path, timeout: float = 600, *, cold: bool = False, **more: str
+) -> subprocess.CompletedProcess:
+    """Run a command to its end, whatever that is.
+
+    Snakemake and this package have their libraries already (``warm``), unless the start itself matters (``cold``).
+    """
+    if not cold and command[:2] == [sys.executable, "-m"]:
+        return warm.run(command, folder, environment(**more), timeout)
     return subprocess.run(
         command, cwd=folder, env=environment(**more), capture_output=True, text=True, timeout=timeout, check=False
     )

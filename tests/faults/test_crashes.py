@@ -337,7 +337,7 @@ def test_a_clock_that_jumps_changes_no_byte(tmp_path, whole, jump, record_proper
     (tmp_path / "clock" / "sitecustomize.py").write_text(CLOCK.format(jump=jump))
     path = f"{tmp_path / 'clock'}{os.pathsep}{environment()['PYTHONPATH']}"
     command = train_command(RUN, tmp_path / "out" / "run.nc", "--checkpoint-seconds", "0")
-    done = finish(command, tmp_path, PYTHONPATH=path)
+    done = finish(command, tmp_path, cold=True, PYTHONPATH=path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out" / "run.nc").read_bytes() == whole
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["run.nc"]

@@ -64,7 +64,7 @@ def long_run(tmp_path_factory):
     """A run of some seconds, its file, and the time that it takes with all its imports."""
     run, folder = run_of(epochs=2500, snapshots=[0, 100]), tmp_path_factory.mktemp("long")
     began = time.monotonic()
-    assert finish(train_command(run, folder / "run.nc"), folder).returncode == 0
+    assert finish(train_command(run, folder / "run.nc"), folder, cold=True).returncode == 0
     return run, (folder / "run.nc").read_bytes(), time.monotonic() - began
 
 

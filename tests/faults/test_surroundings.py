@@ -262,7 +262,7 @@ def test_nothing_else_in_the_environment_changes_a_byte(folder, tmp_path, record
         "HDF5_USE_FILE_LOCKING": "banana", "MPLBACKEND": "banana", "PYTHONIOENCODING": "ascii", "TERM": "",
         "PYTHONWARNINGS": "ignore",
     }  # fmt: skip
-    done = finish(train_command(RUN, tmp_path / "run.nc"), tmp_path, **strange)
+    done = finish(train_command(RUN, tmp_path / "run.nc"), tmp_path, cold=True, **strange)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "run.nc").read_bytes() == (folder / "run.nc").read_bytes()
     record_property("fault", ["a strange environment variable", len(strange), len(strange), True])
@@ -280,8 +280,8 @@ def test_a_matplotlibrc_of_the_user_changes_no_figure(tmp_path, record_property)
     draw = cbo("figure", "meanfield_diagram", "--output")
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "matplotlibrc").write_text("lines.linewidth: 9\naxes.grid: banana\nfont.size: 30\n")
-    assert finish([*draw, "own.png"], tmp_path / "own", MPLBACKEND="banana").returncode == 0
-    assert finish([*draw, "plain.png"], tmp_path).returncode == 0
+    assert finish([*draw, "own.png"], tmp_path / "own", cold=True, MPLBACKEND="banana").returncode == 0
+    assert finish([*draw, "plain.png"], tmp_path, cold=True).returncode == 0
     assert (tmp_path / "own" / "own.png").read_bytes() == (tmp_path / "plain.png").read_bytes()
     record_property("fault", ["a strange environment variable", 1, 1, True])
 

@@ -47,7 +47,7 @@ def working_in(folder: Path) -> list[Process]:
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
             with contextlib.suppress(OSError, IndexError):
-                if str(Path(f"/proc/{entry.name}/cwd").readlink()) == place:
+                if os.readlink(f"/proc/{entry.name}/cwd") == place:  # noqa: PTH115  # of all processes, often: be quick
                     words = Path(f"/proc/{entry.name}/cmdline").read_bytes().decode(errors="replace").split("\0")
                     found.append(Process(int(entry.name), _stat(int(entry.name))[0], tuple(words)))
     return found

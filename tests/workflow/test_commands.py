@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import warm
 from cbo_pipeline.config import load_config
 from checkout import compiled_for
 from tiny import OVERLAY, ROOT
@@ -195,7 +196,8 @@ def checkout(tmp_path_factory) -> Path:
     (root / ".venv" / "bin" / "ruff").symlink_to(Path(sysconfig.get_path("scripts")) / "ruff")
     for name in ("snakemake", "cbo-pipeline", "pytest", "snakefmt", "lint-imports"):
         script = root / ".venv" / "bin" / name
-        script.write_text(f'#!/bin/sh\nexec "$(dirname "$0")/python" -m {name.replace("-", "_")} "$@"\n')
+        python = warm.python() if name in ("snakemake", "cbo-pipeline") else script.with_name("python")
+        script.write_text(f'#!/bin/sh\nexec {python} -m {name.replace("-", "_")} "$@"\n')
         script.chmod(0o755)
     for stamp in (".workflow", ".dev"):  # what `make` would have installed is there
         (root / ".venv" / stamp).touch()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import warm
 from cbo_pipeline.pages import reference
 from checkout import Checkout, compiled_for
 from table_files import small, write_csv
@@ -69,7 +70,7 @@ def test_the_worked_example_of_a_new_method_and_a_new_problem(tmp_path):
     for command in commands:
         program, *arguments = command.split()
         done = subprocess.run(
-            [sys.executable, *names[program], *arguments],
+            [warm.python(), *names[program], *arguments],
             cwd=checkout.root, env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
@@ -116,7 +117,7 @@ def test_own_research_from_its_first_command_to_its_last(tmp_path):
     names = {"cbo-pipeline": "cbo_pipeline", "snakemake": "snakemake"}
     for command in [line for block in blocks(page, "console") for line in block.splitlines()]:
         program, *arguments = command.split()
-        whole = [sys.executable, "-m", names[program], *arguments, *added.pop(arguments[0])]
+        whole = [warm.python(), "-m", names[program], *arguments, *added.pop(arguments[0])]
         done = subprocess.run(whole, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     assert not added
@@ -131,14 +132,14 @@ def test_own_research_from_its_first_command_to_its_last(tmp_path):
 
 def test_reading_a_run_as_the_docs_say(tmp_path):
     """docs/trajectories.md on a real run, and its network against the project's own evaluation."""
-    command = [sys.executable, "-m", "cbo_pipeline", "train", "--experiment", "sine", "--method", "cbo"]
+    command = [warm.python(), "-m", "cbo_pipeline", "train", "--experiment", "sine", "--method", "cbo"]
     command += ["--particles", "10", "--width", "6", "--set", "epochs=20", "snapshots=[0]", "--output", "run.nc"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     for step in (
         ["summarise", "run.nc", "--output", "cbo.nc"],
         ["join", "cbo.nc", "--output", "results/summary/sine.nc"],
     ):
-        subprocess.run([sys.executable, "-m", "cbo_pipeline", *step], cwd=tmp_path, check=True, capture_output=True)
+        subprocess.run([warm.python(), "-m", "cbo_pipeline", *step], cwd=tmp_path, check=True, capture_output=True)
     told = run_python("\n".join(blocks("docs/trajectories.md", "python")), tmp_path)
     printed = [float(v) for v in re.findall(r"-?\d+\.\d*(?:e[-+]?\d+)?", told.splitlines()[-1])]
     from cbo_pipeline.numerics import network

@@ -96,7 +96,7 @@ def test_jobs_that_start_together_share_an_empty_cache(tmp_path):
     # What one of the two had to give up for the other is compiled by the next run, and then everything is there.
     for said in ([], ["data loaded"]):
         for method, command in zip(("cbo", "cbo_float64"), commands[:2], strict=True):
-            done = tiny.finish(command, tmp_path, NUMBA_DEBUG_CACHE="1", **cache)
+            done = tiny.finish(command, tmp_path, cold=True, NUMBA_DEBUG_CACHE="1", **cache)
             assert done.returncode == 0, done.stderr
             assert all(words in done.stdout for words in said), method
             assert not said or "saved" not in done.stdout, method  # nothing was compiled
