@@ -157,8 +157,23 @@ def test_ctrl_c_before_training_is_silent(tmp_path, record_property):
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
-    assert process.returncode in (0, 130)
-    assert said == ""
+    # On a busy machine the signal may come before Python has started to listen to it, and simply ends the process.
+    assert (process.returncode in (0, 130, -signal.SIGINT), said) == (True, "")
+    record_property("fault", ["Ctrl-C at an early moment", 1, 1, None])
+
+
+def test_ctrl_c_is_no_bug_where_a_library_turns_it_into_an_error(monkeypatch, capsys, record_property):
+    def load(arguments):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise RuntimeError("Error calling __set_name__") from None
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr("cbo_pipeline.cli.main.run", load)
+    assert main(["check"]) == 130
+    assert capsys.readouterr().err == ""
+    assert signal.getsignal(signal.SIGINT) is before
     record_property("fault", ["Ctrl-C at an early moment", 1, 1, None])
 
 

@@ -1,18 +1,22 @@
 """``cbo-pipeline``: run one command. A mistake of the user becomes one line on standard error and exit code 2."""
 
+import contextlib
 import errno
 import os
+import signal
 import sys
 import tempfile
+import threading
 import traceback
 import warnings
+from collections.abc import Iterator
 
 from cbo_pipeline.cli import streams
 from cbo_pipeline.errors import FileRefused, UserError
 
 # One thread per job: no result depends on the number of cores, and parallel runs do not fight for them.
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-REFUSED, A_BUG = 2, 70  # exit codes
+REFUSED, A_BUG, INTERRUPTED = 2, 70, 130  # exit codes
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -20,19 +24,42 @@ def main(arguments: list[str] | None = None) -> int:
     streams.prepare()
     warnings.showwarning = _show_warning
     warnings.filterwarnings("always", category=UserWarning, module=r"cbo_pipeline\.")  # ours are never errors
+    with _interrupts() as interrupted:
+        try:
+            return _flushed(run, arguments)
+        except UserError as error:
+            streams.say(f"cbo-pipeline: {error}")
+            return REFUSED
+        except BrokenPipeError:
+            # The reader of our output has closed it: nothing more is written, not even at exit.
+            streams.silence(sys.stdout)
+            return 0
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        except Exception as error:
+            return INTERRUPTED if interrupted.is_set() else _report_bug(error)
+
+
+@contextlib.contextmanager
+def _interrupts() -> Iterator[threading.Event]:
+    """An event that Ctrl-C sets, since a library that is being imported may turn it into an error of its own.
+
+    Up to Python 3.11, for example, whatever is raised in ``__set_name__`` becomes a RuntimeError.
+    """
+    interrupted, before = threading.Event(), signal.getsignal(signal.SIGINT)
+
+    def interrupt(number, frame):
+        interrupted.set()
+        raise KeyboardInterrupt
+
+    ours = before is signal.default_int_handler and threading.current_thread() is threading.main_thread()
+    if ours:
+        signal.signal(signal.SIGINT, interrupt)
     try:
-        return _flushed(run, arguments)
-    except UserError as error:
-        streams.say(f"cbo-pipeline: {error}")
-        return REFUSED
-    except BrokenPipeError:
-        # The reader of our output has closed it: nothing more is written, not even at exit.
-        streams.silence(sys.stdout)
-        return 0
-    except KeyboardInterrupt:
-        return 130
-    except Exception as error:
-        return _report_bug(error)
+        yield interrupted
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, before)
 
 
 def _flushed(function, *arguments) -> int:
