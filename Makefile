@@ -11,8 +11,9 @@
 #   make article   docs/article, the short article on the published results (as PDF where Chromium is installed)
 #   make setup     the environment in .venv, which all others make too
 #   make quick     the unit tests, in a minute
-#   make test      lint and all tests
-#   make faults    kill, fill, cut and break things; count what survives
+#   make test      lint, and the tests of all that the pipeline does, a hundred runs under fire among them
+#   make test-faults  the tests of all that may happen to it: kill, fill, cut and break things
+#   make faults    the same, counted: what was done, and what survived
 #   make soak      a thousand runs on a throwaway Slurm while everything fails; needs root (some 25 minutes)
 #   make bench     how fast it is, against the peers
 PYTHON ?= python3
@@ -22,11 +23,11 @@ CORES ?= all
 # Hundreds of short processes load the same modules: without the files that Python keeps, each would compile them again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup figures demo paper certain readings horizon report verify publish article quick test lint faults soak bench rulegraph clean help
+.PHONY: setup figures demo paper certain readings horizon report verify publish article quick test test-faults lint faults soak bench rulegraph clean help
 .DEFAULT_GOAL := help
 
 help:
-	@sed -n '2,17s/^# *//p' Makefile
+	@sed -n '2,18s/^# *//p' Makefile
 
 # One stamp for each set of packages: set-up runs again only when what is to be installed changes, or when the folder was
 # moved, since the programs of an environment name the folder in which it was made.
@@ -105,18 +106,23 @@ lint: $(VENV)/.dev
 
 # The loop of a developer: no network, no Snakemake, no processes but pytest's own. Plain `pytest` does the same in one.
 quick: $(VENV)/.dev
-	"$(BIN)/python" -m pytest -n 2 --dist loadfile
+	"$(BIN)/python" -m pytest -n 2 --dist loadgroup
 
 # Tests of clusters wait more than they work: two processes more than there are cores.
 WORKERS := $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 2)))
+PYTEST := "$(BIN)/python" -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+SOAK_TEST := tests/faults/test_soak.py
 
 # The unit tests come first: what is wrong in small is soon told, and the kernels that they compile are there for all others.
 test: lint quick
-	"$(BIN)/python" -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder tests/workflow tests/faults
+	$(PYTEST) tests/workflow $(SOAK_TEST)
+
+test-faults: $(VENV)/.dev
+	$(PYTEST) tests/faults --ignore $(SOAK_TEST)
 
 # Faults are counted as the tests do them; the table goes into docs/reliability.md.
 faults: $(VENV)/.dev
-	"$(BIN)/python" -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -p tests.reliability --reliability docs/reliability.md tests/faults tests/workflow/test_shared_jobs.py
+	$(PYTEST) -p tests.reliability --reliability docs/reliability.md tests/faults tests/workflow/test_shared_jobs.py
 
 # The same under load: SOAK="--runs 100 --faults 20 --seed 7" for less, or for one that was seen before.
 soak: $(VENV)/.dev

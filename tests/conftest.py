@@ -18,20 +18,26 @@ hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
-# `make test` hands out whole files in this order, so that no long one is left when all others are done.
-# A worker gets its next file with its last two tests: the first and the third, which have so few, are followed by the
-# fifth and the sixth, which are short.
+# Whole files are handed out in this order, those of `make test` before those of `make test-faults`, so that no long
+# one is left when all others are done. A worker gets its next file with its last two tests: the first file, which has
+# so few, is followed by the fifth, a short one.
 LONGEST = (
-    "test_soak", "test_slurm", "test_soak_on_one_machine", "test_stale_kernels", "test_rulegraph", "test_driver",
-    "test_grid_engine", "test_faults", "test_workflow", "test_docs", "test_shared_jobs", "test_mnist_workflow",
-    "test_safety",
+    "test_soak", "test_stale_kernels", "test_workflow", "test_shared_jobs", "test_rulegraph", "test_driver",
+    "test_docs", "test_mnist_workflow", "test_publish", "test_startup", "test_commands",
+    "test_slurm", "test_soak_on_one_machine", "test_grid_engine", "test_faults", "test_safety",
 )  # fmt: skip
+
+
+# A process does whole files. These compile the same kernels, the slowest of all: one process does all of them.
+DENSE = ("test_dense_networks", "test_table", "test_mnist", "test_predict")
 
 
 def pytest_collection_modifyitems(items):
     """The tests of the longest files first, all others as they were."""
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path.stem, len(places)))
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group("dense" if item.path.stem in DENSE else str(item.path)))
 
 
 @pytest.fixture(autouse=True)

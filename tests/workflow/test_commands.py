@@ -60,6 +60,7 @@ PLANNED = (
     "make report",
     "make report OF=paper",
     "make test",
+    "make test-faults",
     "make faults",
     "make soak",
     "make bench",
