@@ -6,15 +6,22 @@ Four fifths of MNIST's pixels are zero. A table without zeros is the list of all
 from typing import NamedTuple
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
 from cbo_pipeline.numerics.kernels.compiler import kernel
 
 CHUNK = 96  # rows handled together: what a few networks make of them stays in the first-level cache
 BLOCK = 112  # columns handled together: the weights of a few networks for them stay there too
+COPIED = 8  # entries that are copied at a time
 
 
 class Table(NamedTuple):
-    """A table by rows: row s has, in the i-th block of columns, the entries from first[s, i] to first[s, i + 1]."""
+    """A table by rows: row s has, in the i-th block of columns, the entries from first[s, i] to first[s, i + 1].
+
+    COPIED entries that belong to no row are the last: a copy may read beyond its end.
+    """
 
     first: np.ndarray  # (S, blocks + 1), int64
     index: np.ndarray  # columns, uint32
@@ -49,7 +56,7 @@ def table_of(x: np.ndarray, dtype, divisor: float = 1.0, shift: float = 0.0) -> 
     """The table x / divisor + shift; ``x`` may hold integers."""
     first = np.empty((len(x), -(-x.shape[1] // BLOCK) + 1), np.int64)
     size = _count(x, first)
-    index, value = np.empty(size, np.uint32), np.empty(size, dtype)
+    index, value = np.zeros(size + COPIED, np.uint32), np.zeros(size + COPIED, dtype)
     _fill(x, index, value)
     value /= value.dtype.type(divisor)
     return Table(first, index, value, x.shape[1], float(shift))
@@ -59,9 +66,9 @@ def lists(table: Table, rows: np.ndarray) -> Lists:
     """These rows of a table, in the order in which the networks read them."""
     first = np.empty((-(-len(rows) // CHUNK), table.first.shape[1] - 1, CHUNK + 1), np.int64)
     size = _place_rows(table.first, rows, first)
-    index, value = np.empty(size, np.uint32), np.empty(size, table.value.dtype)
+    index, value = np.empty(size + COPIED, np.uint32), np.empty(size + COPIED, table.value.dtype)
     _copy_rows(table.first, table.index, table.value, rows, first, index, value)
-    return Lists(first, index, value, len(rows), table.columns, table.shift)
+    return Lists(first, index[:size], value[:size], len(rows), table.columns, table.shift)
 
 
 def permuted(table: Lists, order: np.ndarray) -> Lists:
@@ -122,14 +129,32 @@ def _place_rows(table_first, rows, first):
     return size
 
 
+@intrinsic
+def _copy_some(typingctx, target, t0, source, s0):
+    """target[t0 + i] = source[s0 + i] for 0 <= i < COPIED, as one vector."""
+
+    def codegen(context, builder, signature, args):
+        vector = ir.VectorType(context.get_data_type(target.dtype), COPIED)
+        to, at = (
+            builder.bitcast(builder.gep(context.make_array(kind)(context, builder, x).data, [i]), vector.as_pointer())
+            for kind, x, i in ((target, *args[:2]), (source, *args[2:]))
+        )
+        builder.store(builder.load(at, align=4), to, align=4)
+        return context.get_dummy_value()
+
+    return types.void(target, types.intp, source, types.intp), codegen
+
+
 @kernel
 def _copy_rows(table_first, table_index, table_value, rows, first, index, value):
-    for n in range(len(rows)):
-        at = table_first[rows[n]]
+    """Some entries at a time, a few too many at the end of a list: what is copied next overwrites them."""
+    for k in range(first.shape[0]):
         for i in range(first.shape[1]):
-            to = first[n // CHUNK, i, n % CHUNK] - at[i]
-            for j in range(at[i], at[i + 1]):
-                index[to + j], value[to + j] = table_index[j], table_value[j]
+            for r in range(min(len(rows) - k * CHUNK, CHUNK)):
+                at, to = table_first[rows[k * CHUNK + r]], first[k, i, r]
+                for j in range(0, at[i + 1] - at[i], COPIED):
+                    _copy_some(index, to + j, table_index, at[i] + j)
+                    _copy_some(value, to + j, table_value, at[i] + j)
 
 
 @kernel
