@@ -106,9 +106,11 @@ else:
     sys.argv[0] = "-c"
     exec(program, {"__name__": "__main__"})
 """
-# A program that does what python does, in much less time where it is asked for one of the modules below.
+# A program that does what python does, in much less time where it is asked for one of the modules below. Its second
+# line is a command to a shell and a string to Python: a path with a space in it could not stand in the first.
 PYTHON = """\
-#!{python} -IS
+#!/bin/sh
+"exec" "{python}" "-IS" "$0" "$@"
 import json, os, signal, socket, sys
 words, addresses = sys.argv[1:], {addresses!r}
 if words[:1] != ["-m"] or words[1] not in addresses:
