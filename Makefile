@@ -106,11 +106,11 @@ lint: $(VENV)/.dev
 
 # The loop of a developer: no network, no Snakemake, no processes but pytest's own. Plain `pytest` does the same in one.
 quick: $(VENV)/.dev
-	"$(BIN)/python" -m pytest -n 2 --dist loadgroup
+	"$(BIN)/python" -m pytest -n 2 --dist loadfile
 
 # Tests of clusters wait more than they work: two processes more than there are cores.
 WORKERS := $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 2)))
-PYTEST := "$(BIN)/python" -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+PYTEST := "$(BIN)/python" -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 SOAK_TEST := tests/faults/test_soak.py
 
 # The unit tests come first: what is wrong in small is soon told, and the kernels that they compile are there for all others.

@@ -28,16 +28,10 @@ LONGEST = (
 )  # fmt: skip
 
 
-# A process does whole files. These compile the same kernels, the slowest of all: one process does all of them.
-DENSE = ("test_dense_networks", "test_table", "test_mnist", "test_predict")
-
-
 def pytest_collection_modifyitems(items):
     """The tests of the longest files first, all others as they were."""
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path.stem, len(places)))
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group("dense" if item.path.stem in DENSE else str(item.path)))
 
 
 @pytest.fixture(autouse=True)
