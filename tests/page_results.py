@@ -89,6 +89,7 @@ def experiments(hostile: str) -> dict[str, list]:
         "gathering": [gathering()],
         "mnist": mnist(),
         "mnist_horizon": [thinned("mnist_horizon", "hybrid", 1e-8, 40, seeds=1)],
+        "mnist_floor": [thinned("mnist_floor", "hybrid", 1e-8, 41, seeds=2)],
         "multi_task": [multi_task()],
         "multi_task_memory": [
             synthetic.curve(

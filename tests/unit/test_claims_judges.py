@@ -159,7 +159,7 @@ RATES = {1e-1: "adam_lr1", 1e-2: "adam_lr2", 1e-3: "adam", 1e-4: "adam_lr4"}
 
 def mnist_results(
     cbo_end=1.0, adam_end=0.1, hybrid_end=0.02, leaps=(True, True, False, False), first=50, hybrid_leaps=False,
-    epochs=100, adam_epochs=600, seeds=5, N=1000, costs=(), horizon=(), **others,
+    epochs=100, adam_epochs=600, seeds=5, N=1000, costs=(), horizon=(), floor=(), **others,
 ):  # fmt: skip
     """CBO and hybrid to ``epochs``; Adam at four learning rates, falling to ``adam_end`` by then."""
     hybrid = leaping(epochs, seeds, 50) if hybrid_leaps else decay(2.3, hybrid_end, epochs, seeds)
@@ -175,10 +175,12 @@ def mnist_results(
     summaries = {"mnist": summary(*curves)}
     if horizon:
         summaries["mnist_horizon"] = summary(*horizon)
+    if floor:
+        summaries["mnist_floor"] = summary(*floor)
     return evidence(summaries, costs, **others)
 
 
-def long_run(variant, risk, seeds=2, every=10, **settings):
+def long_run(variant, risk, seeds=2, every=10, experiment="mnist_horizon", N=1000, **settings):
     """A curve of the horizon with thinned records; ``risk`` by epoch, nearly the same for all seeds."""
     risk = np.asarray(risk) * np.linspace(1, 1.01, seeds)[:, None]
     epochs = risk.shape[1] - 1
@@ -186,7 +188,7 @@ def long_run(variant, risk, seeds=2, every=10, **settings):
     whole = statistics.Series.of(risk).thinned(stored)
     settings = {"dt": {"hybrid": 0.01, "cbo": 0.1}[variant], "epochs": epochs, "record_every": every, **settings}
     extremes = {"risk_smallest": whole.smallest, "risk_largest": whole.largest}
-    return curve("mnist_horizon", variant, whole.values, M=20, N=1000, settings=settings, stored=stored, **extremes)
+    return curve(experiment, variant, whole.values, M=20, N=N, settings=settings, stored=stored, **extremes)
 
 
 @pytest.mark.parametrize(
@@ -296,6 +298,23 @@ def test_the_hybrid_at_the_horizon_is_compared_over_adam_s_leaps():
     leaps = HYBRID_LONG.copy()
     leaps[505::50] *= 100  # between two stored epochs
     assert verdict(6, mnist_results(first=500, horizon=[long_run("hybrid", leaps)]))["verdict"] == IN_PART
+
+
+def test_what_fewer_particles_do_is_told_and_not_counted():
+    leaps = HYBRID_LONG.copy()
+    leaps[505::50] *= 100
+    small = {"experiment": "mnist_floor", "N": 100}
+    others = [long_run("hybrid", leaps, alpha=1.0, **small)]  # another method, as it were
+    cases = [
+        (HYBRID_LONG, np.inf, "0 of 2 runs leap in 600 epochs"),
+        (leaps, 510, "2 of 2 runs leap in 600 epochs, first at epoch 510"),
+    ]
+    for risk, first, count in cases:
+        row = verdict(6, mnist_results(first=500, floor=[long_run("hybrid", risk, **small)]))
+        assert row["seen"].endswith(f"; with 100 particles {count}, which is not counted")
+        assert row["verdict"] == UNDECIDED
+        assert row["details"]["first_leap_of_few"]["N = 100"].tolist() == [first] * 2
+    assert "particles" not in verdict(6, mnist_results(first=500, floor=others))["seen"]
 
 
 def test_early_risks_are_compared_with_all_seeds_and_late_ones_at_the_horizon():

@@ -117,6 +117,20 @@ def test_every_learning_rate_has_a_panel_with_every_seed(summaries, drawn):
         np.testing.assert_allclose([line.get_ydata() for line in axes.lines], risk)
 
 
+def test_the_hybrid_of_few_particles_is_beside_adam_at_the_same_rate(summaries):
+    hybrid = summarise.read(summaries["hybrid"])  # its rate is 1e-2
+    data = {"mnist": summarise.join([summarise.read(path) for path in summaries.values()]), "mnist_floor": hybrid}
+    with style.applied():
+        figure = mnist.mnist_learning_rates(data)
+        panels = figure.axes
+    plt.close("all")
+    assert [len(axes.lines) for axes in panels] == [3, 6, 3, 3]
+    risk = hybrid["risk"].isel(curve=0).transpose("seed", "epoch")
+    np.testing.assert_allclose([line.get_ydata() for line in panels[1].lines[3:]], risk)
+    assert [" and " in axes.get_title() for axes in panels] == [False, True, False, False]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["Adam", "hybrid, N = 6"]
+
+
 @pytest.mark.parametrize("label", ["comparison_cbo_adam", "mnist_learning_rates", "mnist_accuracy"])
 def test_the_same_figure_gives_the_same_bytes(summaries, tmp_path, label):
     needed = [m for need in figures.FIGURES[label].needs for m in need.variants]

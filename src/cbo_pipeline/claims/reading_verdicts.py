@@ -22,7 +22,7 @@ from cbo_pipeline.claims.rule import NOT_TESTED, UNDECIDED
 from cbo_pipeline.config import Curve
 from cbo_pipeline.results import summaries as summary_files
 
-HORIZONS = {mnist.HORIZON: mnist.EXPERIMENT}  # experiments that continue another one
+HORIZONS = dict.fromkeys((mnist.HORIZON, mnist.FLOOR), mnist.EXPERIMENT)  # experiments that continue another one
 KEPT = ("verdict", "value", "spread", "line", "seeds", "seen")
 
 

@@ -13,7 +13,7 @@ from cbo_pipeline.figures import style
 # The variant of each method: as the third version of the paper has them, and as the first, all with one time step.
 COMPARED = {"adam": "adam", "cbo": "cbo", "hybrid": "hybrid"}
 FIRST_VERSION = {"adam": "adam_lr1", "cbo": "cbo", "hybrid": "hybrid_v1"}
-HORIZON = "mnist_horizon"
+HORIZON, FLOOR = "mnist_horizon", "mnist_floor"
 TOP = 1e3  # of the axis of long runs: CBO's risk on all images may leap far beyond
 
 
@@ -75,24 +75,45 @@ def mnist_accuracy(data: dict[str, xr.Dataset]) -> Figure:
 
 
 def mnist_learning_rates(data: dict[str, xr.Dataset]) -> Figure:
-    """Adam's risk against epochs for every learning rate: every seed by itself, as a median hides the leaps."""
-    sweep = data["mnist"]
-    found = [style.curve(sweep, str(name)) for name in sweep["variant"].values if str(name).startswith("adam")]
+    """Adam's risk against epochs for every learning rate: every seed by itself, as a median hides the leaps.
+
+    Where the hybrid was run as long with fewer particles, its runs are beside Adam's of the same rate.
+    """
+    found = [one for one in _curves(data["mnist"]) if str(one["variant"].item()).startswith("adam")]
     found.sort(key=lambda one: -_time_step(one))
+    hybrids = _curves(data[FLOOR]) if FLOOR in data else []
     figure, panels = plt.subplots(
         -(-len(found) // 2), 2, sharex=True, sharey=True, figsize=(style.COLUMN, 1.6 * -(-len(found) // 2))
     )
     for axes in panels.flat[len(found) :]:
         axes.set_visible(False)
+    handles = {}
     for axes, one in zip(panels.flat, found, strict=False):
-        for seed in one["seed"].values:
-            axes.plot(one["epoch"], one["risk"].sel(seed=seed), color=style.RED, linewidth=0.5, alpha=0.7)
-        leaping = np.median(share_in_leaps(_risks(one)))
-        axes.set(yscale="log", title=rf"$\Delta t = {_power(_time_step(one))}$, leaps: {leaping:.1%}")
+        told = []
+        for curve in (one, *(hybrid for hybrid in hybrids if _time_step(hybrid) == _time_step(one))):
+            of_adam = curve is one
+            look = style.LOOKS["adam" if of_adam else "hybrid"]
+            runs = curve.isel(seed=curve["risk"].isel(epoch=0).notnull().values)
+            for seed in runs["seed"].values:
+                (line,) = axes.plot(
+                    runs["epoch"], runs["risk"].sel(seed=seed), color=look["color"], linewidth=0.5, alpha=0.7
+                )
+            name = "Adam" if of_adam else f"hybrid, N = {int(curve['N'])}"
+            handles.setdefault(name, line)
+            told.append(f"{np.median(share_in_leaps(_risks(runs))):.1%}")
+        axes.set(yscale="log", title=rf"$\Delta t = {_power(_time_step(one))}$, leaps: {' and '.join(told)}")
         axes.margins(x=0)
+    if len(handles) > 1:
+        legend = figure.legend(handles.values(), handles, loc="outside upper center", ncols=2, fontsize=6.5)
+        for line in legend.get_lines():
+            line.set(linewidth=1.2, alpha=1)
     figure.supxlabel("epoch", fontsize="medium")
     figure.supylabel(style.RISK, fontsize="medium")
     return figure
+
+
+def _curves(data: xr.Dataset) -> list[xr.Dataset]:
+    return [style.curve(data, str(name)) for name in data["variant"].values]
 
 
 def _risks(one: xr.Dataset) -> Series:

@@ -44,6 +44,10 @@ def columns_for(lines: int, points: int, least: int = 60, most: int = 800) -> in
     return int(np.clip(points / (2 * max(lines, 1)), least, most))
 
 
+# numpy's own powers are not exact on every processor: on some, 10.0 ** 2 of an array is not 100.
+_POWERS = np.array([float(f"1e{k}") for k in range(309)])
+
+
 def rounded(values: np.ndarray, digits: int = 3) -> list[float | None]:
     """Numbers with so many decimal digits; None for what is not finite.
 
@@ -54,6 +58,6 @@ def rounded(values: np.ndarray, digits: int = 3) -> list[float | None]:
     finite = np.isfinite(values)
     size = np.abs(np.where(finite & (values != 0), values, 1.0))
     exponent = np.floor(np.log10(size)).astype(int) - (digits - 1)
-    up, down = 10.0 ** np.maximum(-exponent, 0), 10.0 ** np.maximum(exponent, 0)
+    up, down = (_POWERS[np.clip(power, 0, len(_POWERS) - 1)] for power in (-exponent, exponent))
     short = np.round(np.where(finite, values, 0.0) * up / down) / up * down
     return [value if known else None for value, known in zip(short.tolist(), finite.tolist(), strict=True)]

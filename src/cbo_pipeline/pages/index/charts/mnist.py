@@ -37,6 +37,7 @@ HORIZON = {
     "hybrid": (ORANGE, DASH_DOT),
     "hybrid_v1": (PURPLE, DASHED),
 }
+FLOOR = "mnist_floor"
 
 
 def mnist_training(content: Content) -> Chart | None:
@@ -57,12 +58,13 @@ def mnist_training(content: Content) -> Chart | None:
     )
 
 
-def _horizon(content: Content, names: Sequence[str]) -> list[Line]:
-    """The runs over thousands of epochs, with few seeds."""
+def _horizon(content: Content, names: Sequence[str], experiment: str = "mnist_horizon") -> list[Line]:
+    """The runs over thousands of epochs, with few seeds; with few particles, too, in ``mnist_floor``."""
     lines = []
-    for curve in content.of("mnist_horizon", *HORIZON):
+    for curve in content.of(experiment, *HORIZON):
         name = NAMES.get(curve.variant, "hybrid of the first version")
-        label = f"{name}, Δt = {_step(curve)}, over {int(curve.epochs[-1])} epochs"
+        few = f", N = {curve.N}" if experiment == FLOOR else ""
+        label = f"{name}{few}, Δt = {_step(curve)}, over {int(curve.epochs[-1])} epochs"
         lines.append(_below_top(line_of(curve, label, HORIZON[curve.variant], names)))
     return lines
 
@@ -90,6 +92,7 @@ def mnist_rates(content: Content) -> Chart | None:
         line_of(curve, f"Adam, Δt = {_step(curve)}", look, names) for curve, look in zip(adams, RATES, strict=False)
     ]
     lines += [line for line in _horizon(content, names) if line.label.startswith("hybrid")]
+    lines += _horizon(content, names, FLOOR)
     alt = "Empirical risk against epochs of training for Adam on MNIST at several learning rates, every seed."
     return training.chart(
         "mnist_learning_rates", lines, [RISK, LOOP, ACCURACY], alt, detail=content.detail, singly=True, long=True
