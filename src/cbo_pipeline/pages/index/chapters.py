@@ -107,8 +107,7 @@ CHAPTERS = (
                 "sine_training",
                 "Figure 2",
                 "Empirical risk per epoch, CBO against Adam. Switch curves on and off in the legend, show single"
-                " seeds, drag over"
-                " the strip below to zoom in (a double click zooms out).",
+                " seeds, drag over the strip below to zoom in (a double click zooms out).",
                 sine_training,
                 RISK,
             ),
@@ -147,8 +146,7 @@ CHAPTERS = (
                 "comparison_cbo_adam",
                 "Figure 4",
                 "Empirical risk per epoch of CBO, Adam and the hybrid, each with its own time step. The accuracy on"
-                " the"
-                " 10 000 test images, which the paper does not show, can be switched on.",
+                " the 10 000 test images, which the paper does not show, can be switched on.",
                 mnist_training,
                 RISK,
             ),
@@ -187,8 +185,7 @@ CHAPTERS = (
                 "diagram_multi_task",
                 "Figure 1",
                 "Single-task and Multi-Task CBO. Here the particles are those of a real run with one neuron, whose"
-                " two"
-                " parameters are the axes.",
+                " two parameters are the axes.",
             ),
             Picture(
                 "multi_task_training",
@@ -240,8 +237,7 @@ CHAPTERS = (
                 r"Proposition 3 step by step: the variance without noise relative to its first value, every run, and"
                 " the bounds"
                 r" $(1-\Delta t)^{2k}$ that follow; or their ratio, where one is the bound. The proposition is"
-                " stated for"
-                " equal weights; the Gibbs weights of the algorithm are beside it, switched off.",
+                " stated for equal weights; the Gibbs weights of the algorithm are beside it, switched off.",
                 variance_decay,
                 r"$\mathcal{V}(\rho^k) / \mathcal{V}(\rho^0)$",
             ),
