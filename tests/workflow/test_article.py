@@ -223,6 +223,16 @@ def test_a_leap_is_at_the_floor_only_if_it_begins_there():
     assert not calm.seen
 
 
+def test_what_the_hybrid_does_there_with_few_particles_is_told():
+    sweep = {"mnist": synthetic.summary(adam(1e-2, 1e-9, 55))}
+    risk = page_results.fall(1e-8, 6, noise=0.1)
+    hybrid = synthetic.curve("mnist_floor", "hybrid", risk, M=20, N=100, settings={"dt": 1e-2})
+    text = findings.leap(Evidence({**sweep, "mnist_floor": synthetic.summary(hybrid)})).text
+    assert text.startswith(findings.leap(Evidence(sweep)).text)
+    assert " The hybrid, with 100 particles in place of the paper's thousand: at " in text
+    assert f"none of {len(risk)} runs leaps in {risk.shape[1] - 1} epochs (lowest risk " in text
+
+
 def test_more_atoms_are_told_only_if_they_were_better():
     details = {"residual": 1e-15, "instances": 100, "fixed_point_is_best": 0.77, "more_atoms_better": 0}
     claim = content.Claim(14, "5.1", "Proposition 2", "holds in part", details={**details, "example_gain": 0.074})

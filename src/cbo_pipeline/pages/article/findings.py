@@ -267,30 +267,12 @@ def leap(evidence: Evidence) -> Finding:
         raise NotTested("Adam was not run on MNIST")
     told, leaping_rates, before, starts = [], [], [], []
     for one in sweep:
-        series = one.series()
-        first = first_leap(series)
-        leaping = np.isfinite(first)
-        lowest = np.minimum.accumulate(series.smallest, axis=1)
-        floors = [
-            lowest[row, max(0, int(np.searchsorted(series.epochs, epoch)) - 1)]
-            if np.isfinite(epoch)
-            else lowest[row, -1]
-            for row, epoch in enumerate(first)
-        ]
-        rate = f"at {number(one.settings['dt'], 1)} "
-        if leaping.any():
+        said, first, floors = _leaps_of(one)
+        if np.isfinite(first).any():
             leaping_rates.append(one)
-            before.append(middle(np.array(floors)[leaping]))
+            before.append(middle(floors[np.isfinite(first)]))
             starts.append(float(np.min(first)))
-            said = (
-                f"{int(leaping.sum())} of {counted(len(first), 'run')} leap, first at epoch"
-                f" {number(middle(first[leaping]), 4)} from a risk of"
-                f" {number(before[-1])} (medians)"
-            )
-        else:
-            said = f"none of {counted(len(first), 'run')} leaps in {series.last} epochs (lowest risk"
-            said += f" {number(middle(np.array(floors)))})"
-        told.append(rate + said)
+        told.append(said)
     text = "A leap is a risk above ten times the smallest so far. By Adam's learning rate: " + "; ".join(told) + ". "
     if not leaping_rates:
         return Finding(f"{text}So within these epochs Adam does not leap.", False)
@@ -301,6 +283,34 @@ def leap(evidence: Evidence) -> Finding:
         " precision. We explain it so: there gradients are rounding errors, the second moments have decayed, and a"
         " step of the size of the learning rate has no direction."
         f" A run of fewer than {number(min(starts), 5)} epochs would not have shown any leap."
+        f"{_few_particles(evidence)}"
     )
     rates = listed([number(one.settings["dt"], 1) for one in leaping_rates])
     return Finding(text, True, f"Adam's instability on MNIST is a leap at the floor of single precision (at {rates})")
+
+
+def _leaps_of(one: CurveResults) -> tuple[str, np.ndarray, np.ndarray]:
+    """How many runs of a curve leap, in words; the first leap of each, and the lowest risk before it."""
+    series = one.series()
+    first = first_leap(series)
+    leaping = np.isfinite(first)
+    lowest = np.minimum.accumulate(series.smallest, axis=1)
+    floors = lowest[np.arange(len(first)), np.searchsorted(series.epochs, first) - 1]
+    runs = counted(len(first), "run")
+    if leaping.any():
+        said = (
+            f"{int(leaping.sum())} of {runs} leap, first at epoch {number(middle(first[leaping]), 4)} from a risk of"
+            f" {number(middle(floors[leaping]))} (medians)"
+        )
+    else:
+        said = f"none of {runs} leaps in {series.last} epochs (lowest risk {number(middle(floors))})"
+    return f"at {number(one.settings['dt'], 1)} {said}", first, floors
+
+
+def _few_particles(evidence: Evidence) -> str:
+    """What the hybrid does over as many epochs with fewer particles than the paper's, where it was run."""
+    found = sorted((one for one in evidence.curves("mnist_floor") if one.seeds), key=lambda one: -one.settings["dt"])
+    if not found:
+        return ""
+    told = "; ".join(_leaps_of(one)[0] for one in found)
+    return f" The hybrid, with {found[0].N} particles in place of the paper's thousand: {told}."
