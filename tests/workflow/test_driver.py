@@ -55,7 +55,7 @@ def test_a_limit_that_the_user_sets_is_kept(tmp_path):
         f"import sys\nsys.path.insert(0, '{ROOT}/src')\nfrom cbo_pipeline.workflow import driver\n"
         f"rule all:\n    output: touch('done')\nonstart:\n    {onstart}\n"
     )
-    done = finish([*SNAKEMAKE, "--max-jobs-per-timespan", "50/1m"], tmp_path)
+    done = finish([*SNAKEMAKE, "--max-jobs-per-timespan", "50/1s"], tmp_path)
     assert "limited: True" in done.stdout, done.stderr
 
 
