@@ -27,7 +27,8 @@ def submitted(folder: Path, *options: str, python: str = sys.executable):
     """One job, by the cluster-generic executor."""
     folder.mkdir(exist_ok=True)
     (folder / "Snakefile").write_text(ONE_RULE)
-    return finish([python, *CLUSTER, "--latency-wait", "2", *options], folder)
+    quickly = ("--latency-wait", "2", "--seconds-between-status-checks", "1")
+    return finish([python, *CLUSTER, *quickly, *options], folder)
 
 
 # --- The driver ----------------------------------------------------------------------------------------------------
