@@ -311,7 +311,8 @@ def test_what_fewer_particles_do_is_told_and_not_counted():
     ]
     for risk, first, count in cases:
         row = verdict(6, mnist_results(first=500, floor=[long_run("hybrid", risk, **small)]))
-        assert row["seen"].endswith(f"; with 100 particles {count}, which is not counted")
+        assert f"; with 100 particles {count} (" in row["seen"]
+        assert row["seen"].endswith("% of the epochs in a leap), which is not counted")
         assert row["verdict"] == UNDECIDED
         assert row["details"]["first_leap_of_few"]["N = 100"].tolist() == [first] * 2
     assert "particles" not in verdict(6, mnist_results(first=500, floor=others))["seen"]

@@ -127,7 +127,7 @@ def test_the_hybrid_of_few_particles_is_beside_adam_at_the_same_rate(summaries):
     assert [len(axes.lines) for axes in panels] == [3, 6, 3, 3]
     risk = hybrid["risk"].isel(curve=0).transpose("seed", "epoch")
     np.testing.assert_allclose([line.get_ydata() for line in panels[1].lines[3:]], risk)
-    assert [" and " in axes.get_title() for axes in panels] == [False, True, False, False]
+    assert ["hybrid" in axes.get_title() for axes in panels] == [False, True, False, False]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["Adam", "hybrid, N = 6"]
 
 

@@ -263,7 +263,8 @@ def _leaps_of_few(results: CurveResults) -> str:
     series = results.series()
     leaping = np.isfinite(first := first_leap(series))
     when = f", first at epoch {first.min():.0f}" if leaping.any() else ""
-    return f"with {results.N} particles {leaping.sum()} of {len(leaping)} runs leap in {series.last} epochs{when}"
+    count = f"{leaping.sum()} of {len(leaping)} runs leap in {series.last} epochs{when}"
+    return f"with {results.N} particles {count} ({share_in_leaps(series).mean():.2%} of the epochs in a leap)"
 
 
 def _sweep(evidence: Evidence) -> dict[float, CurveResults]:

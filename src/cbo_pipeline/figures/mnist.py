@@ -83,7 +83,7 @@ def mnist_learning_rates(data: dict[str, xr.Dataset]) -> Figure:
     found.sort(key=lambda one: -_time_step(one))
     hybrids = _curves(data[FLOOR]) if FLOOR in data else []
     figure, panels = plt.subplots(
-        -(-len(found) // 2), 2, sharex=True, sharey=True, figsize=(style.COLUMN, 1.6 * -(-len(found) // 2))
+        -(-len(found) // 2), 2, sharex=True, sharey=True, figsize=(style.COLUMN, 1.7 * -(-len(found) // 2))
     )
     for axes in panels.flat[len(found) :]:
         axes.set_visible(False)
@@ -100,8 +100,8 @@ def mnist_learning_rates(data: dict[str, xr.Dataset]) -> Figure:
                 )
             name = "Adam" if of_adam else f"hybrid, N = {int(curve['N'])}"
             handles.setdefault(name, line)
-            told.append(f"{np.median(share_in_leaps(_risks(runs))):.1%}")
-        axes.set(yscale="log", title=rf"$\Delta t = {_power(_time_step(one))}$, leaps: {' and '.join(told)}")
+            told.append(f"{'' if of_adam else 'hybrid '}{np.median(share_in_leaps(_risks(runs))):.1%}")
+        axes.set(yscale="log", title=rf"$\Delta t = {_power(_time_step(one))}$" + f"\nleaps: {', '.join(told)}")
         axes.margins(x=0)
     if len(handles) > 1:
         legend = figure.legend(handles.values(), handles, loc="outside upper center", ncols=2, fontsize=6.5)
