@@ -128,7 +128,7 @@ def test_runs_of_another_reading_share_jobs_too(overlay, tmp_path):
         assert path.read_bytes() == (tmp_path / "alone.nc").read_bytes()
     assert (work / f"results/logs/readings/{reading}/sine/cbo/M5_N8_seeds_0to3.log").exists()
     assert not [path for path in (work / "results" / "checkpoints").rglob("*") if path.is_file()]
-    assert planned(None) == planned(2) == {}
+    assert planned(None) == planned(4) == planned(2) == {}
     for name in ("seed1", "seed2", "seed5"):
         (work / f"results/readings/{reading}/runs/sine/cbo/M5_N8_{name}.nc").unlink()
     (work / target).unlink()

@@ -49,7 +49,7 @@ def _draw_horizon(axes, found: dict[str, xr.Dataset]) -> None:
     """Medians over the seeds: thin on all images, thick as a training loop prints it. A cross ends what diverges."""
     handles = []
     for method, one in found.items():
-        runs, look = one.isel(seed=one["risk"].isel(epoch=0).notnull().values), style.LOOKS[method]
+        runs, look = _made(one), style.LOOKS[method]
         count = runs.sizes["seed"]
         label = rf"{look['label']}, $\Delta t = {_power(_time_step(one))}$, {count} run{'s' if count > 1 else ''}"
         # What diverged counts as infinite.
@@ -93,7 +93,7 @@ def mnist_learning_rates(data: dict[str, xr.Dataset]) -> Figure:
         for curve in (one, *(hybrid for hybrid in hybrids if _time_step(hybrid) == _time_step(one))):
             of_adam = curve is one
             look = style.LOOKS["adam" if of_adam else "hybrid"]
-            runs = curve.isel(seed=curve["risk"].isel(epoch=0).notnull().values)
+            runs = _made(curve)
             for seed in runs["seed"].values:
                 (line,) = axes.plot(
                     runs["epoch"], runs["risk"].sel(seed=seed), color=look["color"], linewidth=0.5, alpha=0.7
@@ -114,6 +114,11 @@ def mnist_learning_rates(data: dict[str, xr.Dataset]) -> Figure:
 
 def _curves(data: xr.Dataset) -> list[xr.Dataset]:
     return [style.curve(data, str(name)) for name in data["variant"].values]
+
+
+def _made(one: xr.Dataset) -> xr.Dataset:
+    """The runs of a curve that are there: others of its experiment may have more seeds."""
+    return one.isel(seed=one["risk"].isel(epoch=0).notnull().values)
 
 
 def _risks(one: xr.Dataset) -> Series:
