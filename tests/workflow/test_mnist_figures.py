@@ -117,18 +117,23 @@ def test_every_learning_rate_has_a_panel_with_every_seed(summaries, drawn):
         np.testing.assert_allclose([line.get_ydata() for line in axes.lines], risk)
 
 
-def test_the_hybrid_of_few_particles_is_beside_adam_at_the_same_rate(summaries):
+def test_long_runs_of_the_hybrid_are_beside_adam_at_the_same_rate(summaries):
     hybrid = summarise.read(summaries["hybrid"])  # its rate is 1e-2
-    data = {"mnist": summarise.join([summarise.read(path) for path in summaries.values()]), "mnist_floor": hybrid}
+    few = hybrid.assign_coords(N=("curve", [4]))
+    data = {"mnist": summarise.join([summarise.read(path) for path in summaries.values()]), "mnist_floor": few}
+    data["mnist_horizon"] = summarise.join([summarise.read(summaries[method]) for method in ("cbo", "hybrid")])
     with style.applied():
         figure = mnist.mnist_learning_rates(data)
         panels = figure.axes
     plt.close("all")
-    assert [len(axes.lines) for axes in panels] == [3, 6, 3, 3]
+    assert [len(axes.lines) for axes in panels] == [3, 9, 3, 3]
     risk = hybrid["risk"].isel(curve=0).transpose("seed", "epoch")
-    np.testing.assert_allclose([line.get_ydata() for line in panels[1].lines[3:]], risk)
-    assert ["hybrid" in axes.get_title() for axes in panels] == [False, True, False, False]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["Adam", "hybrid, N = 6"]
+    for first in (3, 6):
+        np.testing.assert_allclose([line.get_ydata() for line in panels[1].lines[first : first + 3]], risk)
+    assert len({line.get_color() for line in panels[1].lines}) == 3
+    assert ["N = 4" in axes.get_title() for axes in panels] == [False, True, False, False]
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["Adam", "hybrid, N = 4", "hybrid, N = 6"]
 
 
 @pytest.mark.parametrize("label", ["comparison_cbo_adam", "mnist_learning_rates", "mnist_accuracy"])

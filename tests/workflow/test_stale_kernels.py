@@ -1,6 +1,7 @@
 """Compiled code is never stale: an edit in any file that holds a kernel changes what every method makes of it."""
 
 import ast
+import os
 import re
 import shutil
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import tiny
+from cbo_pipeline.numerics.kernels import compiler
+from checkout import compiled_for
 from warm import WarmPython
 
 KERNELS = Path("src/cbo_pipeline/numerics/kernels")
@@ -156,8 +159,7 @@ class Copy:
 
     def __init__(self, folder: Path, images: Path):
         self.folder, self.images = folder, images
-        # Optimised a little, which takes less time. Of code that is not optimised at all numba keeps next to nothing.
-        self.python = WarmPython(LOADED, NUMBA_OPT="1")
+        self.python = WarmPython(LOADED)
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(tiny.ROOT / "src", folder / "src", ignore=ignored)
         shutil.copytree(tiny.ROOT / "workflow", folder / "workflow", ignore=ignored)
@@ -166,18 +168,28 @@ class Copy:
         names = re.findall(r"^  (\w+):$", (folder / "config.yaml").read_text(), re.MULTILINE)
         left_out = "".join(f"  {name}: null\n" for name in names)
         (folder / "config_of_test.yaml").write_text(CONFIG + left_out)
+        # What is compiled of the sources as they are, by whatever ran before, need not be compiled here.
+        self.compiled = Path(compiled_for(folder)["NUMBA_CACHE_DIR"])
 
     def keep_compiled(self) -> None:
         """Keep what was compiled of the sources as they are, for processes that come later."""
-        (newest,) = (self.folder / "compiled").glob("cbo_pipeline_*/1")
-        shutil.copytree(newest, self.folder / "first")
+        (home,) = self.compiled.glob("cbo_pipeline_*")
+        shutil.copytree(home / str(compiler.sets(home)[-1]), self.folder / "first")
+
+    def edit(self, name: str, text: str, times: tuple[int, int] | None = None) -> tuple[str, tuple[int, int]]:
+        """Write a file of kernels; what it was, and when it was written, which numba looks at."""
+        path = self.folder / KERNELS / name
+        before, status = path.read_text(), path.stat()
+        path.write_text(text)
+        if times:
+            os.utime(path, ns=times)
+        return before, (status.st_atime_ns, status.st_mtime_ns)
 
     def train(self, methods, kept=()) -> dict[str, str]:
         """A digest of the records of a run of each method. ``kept`` are modules whose code the edit cannot reach."""
         for path in self.folder.glob("*.digest"):
             path.unlink()
-        folders = {"PYTHONPATH": "src", "NUMBA_CACHE_DIR": "compiled"}
-        known = {name: str(self.folder / folder) for name, folder in folders.items()}
+        known = {"PYTHONPATH": str(self.folder / "src"), "NUMBA_CACHE_DIR": str(self.compiled)}
         known |= {"CBO_DATA_DIR": str(self.images)}
         done = self.python.run(
             ["-c", TRAIN, ",".join(kept), *sorted(methods)], self.folder, tiny.environment(**known)
@@ -188,7 +200,9 @@ class Copy:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory, mnist_folder):
-    return Copy(tmp_path_factory.mktemp("copy"), mnist_folder)
+    folder = tmp_path_factory.mktemp("stale") / "copy"
+    folder.mkdir()
+    return Copy(folder, mnist_folder)
 
 
 @pytest.fixture(scope="module")
@@ -241,18 +255,16 @@ def test_kernels_use_nothing_from_other_floors():
 
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edit_changes_the_results_of_every_method_that_uses_the_file(copy, before, name):
-    path = copy.folder / KERNELS / name
-    original = path.read_text()
-    edited = original
+    edited = (copy.folder / KERNELS / name).read_text()
     edits, methods = EDITS[name]
     for old, new in edits:
         assert edited.count(old) == 1, old
         edited = edited.replace(old, new)
-    path.write_text(edited)
+    original = copy.edit(name, edited)
     try:
         after = copy.train(methods, out_of_reach(name))
     finally:
-        path.write_text(original)
+        copy.edit(name, *original)
     assert set(after) == methods
     assert not [method for method in methods if after[method] == before[method]]
     if name == next(iter(EDITS)):  # once: the first sources give the first results again, by the code that was kept

@@ -81,7 +81,7 @@ FIGURES = {
             "MNIST: Adam at four learning rates, every seed, and the share of epochs in a leap",
             (Need("mnist", ("adam_lr1", "adam_lr2", "adam", "adam_lr4")),),
             "Supplement",
-            also=(Need("mnist_floor", ("hybrid", "hybrid_v1")),),
+            also=(Need("mnist_floor", ("hybrid", "hybrid_v1")), Need("mnist_horizon", ("hybrid", "hybrid_v1"))),
         ),
         Figure(
             "mnist_accuracy",

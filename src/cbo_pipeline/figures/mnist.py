@@ -14,6 +14,7 @@ from cbo_pipeline.figures import style
 COMPARED = {"adam": "adam", "cbo": "cbo", "hybrid": "hybrid"}
 FIRST_VERSION = {"adam": "adam_lr1", "cbo": "cbo", "hybrid": "hybrid_v1"}
 HORIZON, FLOOR = "mnist_horizon", "mnist_floor"
+FEWER = style.SKY  # the hybrid with fewer particles than the largest ensemble
 TOP = 1e3  # of the axis of long runs: CBO's risk on all images may leap far beyond
 
 
@@ -77,11 +78,12 @@ def mnist_accuracy(data: dict[str, xr.Dataset]) -> Figure:
 def mnist_learning_rates(data: dict[str, xr.Dataset]) -> Figure:
     """Adam's risk against epochs for every learning rate: every seed by itself, as a median hides the leaps.
 
-    Where the hybrid was run as long with fewer particles, its runs are beside Adam's of the same rate.
+    Where the hybrid was run for long, with all its particles or few, its runs are beside Adam's of the same rate.
     """
-    found = [one for one in _curves(data["mnist"]) if str(one["variant"].item()).startswith("adam")]
+    found = _curves(data["mnist"], "adam")
     found.sort(key=lambda one: -_time_step(one))
-    hybrids = _curves(data[FLOOR]) if FLOOR in data else []
+    hybrids = [one for name in (FLOOR, HORIZON) if name in data for one in _curves(data[name], "hybrid")]
+    most = max((int(one["N"]) for one in hybrids), default=0)
     figure, panels = plt.subplots(
         -(-len(found) // 2), 2, sharex=True, sharey=True, figsize=(style.COLUMN, 1.7 * -(-len(found) // 2))
     )
@@ -91,20 +93,19 @@ def mnist_learning_rates(data: dict[str, xr.Dataset]) -> Figure:
     for axes, one in zip(panels.flat, found, strict=False):
         told = []
         for curve in (one, *(hybrid for hybrid in hybrids if _time_step(hybrid) == _time_step(one))):
-            of_adam = curve is one
-            look = style.LOOKS["adam" if of_adam else "hybrid"]
+            N = 0 if curve is one else int(curve["N"])
+            color = style.LOOKS["hybrid" if N else "adam"]["color"] if N in (0, most) else FEWER
             runs = _made(curve)
             for seed in runs["seed"].values:
-                (line,) = axes.plot(
-                    runs["epoch"], runs["risk"].sel(seed=seed), color=look["color"], linewidth=0.5, alpha=0.7
-                )
-            name = "Adam" if of_adam else f"hybrid, N = {int(curve['N'])}"
-            handles.setdefault(name, line)
-            told.append(f"{'' if of_adam else 'hybrid '}{np.median(share_in_leaps(_risks(runs))):.1%}")
-        axes.set(yscale="log", title=rf"$\Delta t = {_power(_time_step(one))}$" + f"\nleaps: {', '.join(told)}")
+                (line,) = axes.plot(runs["epoch"], runs["risk"].sel(seed=seed), color=color, linewidth=0.5, alpha=0.7)
+            handles.setdefault(f"hybrid, N = {N}" if N else "Adam", line)
+            told.append(f"{f'N = {N}' if N else 'leaps'}: {np.median(share_in_leaps(_risks(runs))):.1%}")
+        axes.set(yscale="log")
+        lines = [rf"$\Delta t = {_power(_time_step(one))}$, {told[0]}", ", ".join(told[1:])]
+        axes.set_title("\n".join(lines[: 2 if hybrids else 1]), fontsize=6.5)
         axes.margins(x=0)
     if len(handles) > 1:
-        legend = figure.legend(handles.values(), handles, loc="outside upper center", ncols=2, fontsize=6.5)
+        legend = figure.legend(handles.values(), handles, loc="outside upper center", ncols=3, fontsize=6.5)
         for line in legend.get_lines():
             line.set(linewidth=1.2, alpha=1)
     figure.supxlabel("epoch", fontsize="medium")
@@ -112,8 +113,9 @@ def mnist_learning_rates(data: dict[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _curves(data: xr.Dataset) -> list[xr.Dataset]:
-    return [style.curve(data, str(name)) for name in data["variant"].values]
+def _curves(data: xr.Dataset, prefix: str) -> list[xr.Dataset]:
+    """The curves of the variants whose names begin so."""
+    return [style.curve(data, name) for name in map(str, data["variant"].values) if name.startswith(prefix)]
 
 
 def _made(one: xr.Dataset) -> xr.Dataset:
