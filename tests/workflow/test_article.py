@@ -223,14 +223,25 @@ def test_a_leap_is_at_the_floor_only_if_it_begins_there():
     assert not calm.seen
 
 
-def test_what_the_hybrid_does_there_with_few_particles_is_told():
+def long_hybrid(experiment: str, N: int, seeds: int, leaps_at: int | None = None) -> dict:
+    risk = page_results.fall(1e-8, 5, seeds=seeds, noise=0.1)
+    if leaps_at:
+        risk[0, leaps_at] = 1.0
+    return {
+        experiment: synthetic.summary(synthetic.curve(experiment, "hybrid", risk, M=20, N=N, settings={"dt": 1e-2}))
+    }
+
+
+def test_what_the_hybrid_does_at_the_floor_is_told():
     sweep = {"mnist": synthetic.summary(adam(1e-2, 1e-9, 55))}
-    risk = page_results.fall(1e-8, 6, noise=0.1)
-    hybrid = synthetic.curve("mnist_floor", "hybrid", risk, M=20, N=100, settings={"dt": 1e-2})
-    text = findings.leap(Evidence({**sweep, "mnist_floor": synthetic.summary(hybrid)})).text
-    assert text.startswith(findings.leap(Evidence(sweep)).text)
-    assert " The hybrid, with 100 particles in place of the paper's thousand: at " in text
-    assert f"none of {len(risk)} runs leaps in {risk.shape[1] - 1} epochs (lowest risk " in text
+    before = findings.leap(Evidence(sweep)).text
+    few, one = long_hybrid("mnist_floor", 100, 6, leaps_at=55), long_hybrid("mnist_horizon", 1000, 1)
+    text = findings.leap(Evidence({**sweep, **few, **one})).text.removeprefix(before)
+    last = page_results.fall(1e-8, 1, noise=0.1).shape[1] - 1
+    alone = f" The hybrid with 1000 particles: at 0.01 the one run does not leap in {last} epochs (lowest risk "
+    assert text.startswith(alone)
+    assert " The hybrid with 100 particles: at 0.01 1 of 6 runs leaps, first at epoch 55 from a risk of " in text
+    assert findings.leap(Evidence({**sweep, **one})).text.startswith(before + alone)
 
 
 def test_more_atoms_are_told_only_if_they_were_better():

@@ -283,7 +283,7 @@ def leap(evidence: Evidence) -> Finding:
         " precision. We explain it so: there gradients are rounding errors, the second moments have decayed, and a"
         " step of the size of the learning rate has no direction."
         f" A run of fewer than {number(min(starts), 5)} epochs would not have shown any leap."
-        f"{_few_particles(evidence)}"
+        f"{_hybrids(evidence)}"
     )
     rates = listed([number(one.settings["dt"], 1) for one in leaping_rates])
     return Finding(text, True, f"Adam's instability on MNIST is a leap at the floor of single precision (at {rates})")
@@ -296,21 +296,24 @@ def _leaps_of(one: CurveResults) -> tuple[str, np.ndarray, np.ndarray]:
     leaping = np.isfinite(first)
     lowest = np.minimum.accumulate(series.smallest, axis=1)
     floors = lowest[np.arange(len(first)), np.searchsorted(series.epochs, first) - 1]
-    runs = counted(len(first), "run")
-    if leaping.any():
+    runs, many = counted(len(first), "run"), int(leaping.sum())
+    if many:
         said = (
-            f"{int(leaping.sum())} of {runs} leap, first at epoch {number(middle(first[leaping]), 4)} from a risk of"
-            f" {number(middle(floors[leaping]))} (medians)"
+            f"{many} of {runs} {'leaps' if many == 1 else 'leap'}, first at epoch {number(middle(first[leaping]), 4)}"
+            f" from a risk of {number(middle(floors[leaping]))}{' (medians)' if many > 1 else ''}"
         )
     else:
-        said = f"none of {runs} leaps in {series.last} epochs (lowest risk {number(middle(floors))})"
+        who = "the one run does not leap" if len(first) == 1 else f"none of {runs} leaps"
+        said = f"{who} in {series.last} epochs (lowest risk {number(middle(floors))})"
     return f"at {number(one.settings['dt'], 1)} {said}", first, floors
 
 
-def _few_particles(evidence: Evidence) -> str:
-    """What the hybrid does over as many epochs with fewer particles than the paper's, where it was run."""
-    found = sorted((one for one in evidence.curves("mnist_floor") if one.seeds), key=lambda one: -one.settings["dt"])
-    if not found:
-        return ""
-    told = "; ".join(_leaps_of(one)[0] for one in found)
-    return f" The hybrid, with {found[0].N} particles in place of the paper's thousand: {told}."
+def _hybrids(evidence: Evidence) -> str:
+    """What the hybrid does over thousands of epochs, with the paper's particles or fewer, where it was run."""
+    told = []
+    for experiment in ("mnist_horizon", "mnist_floor"):
+        found = [one for one in evidence.curves(experiment) if one.seeds and one.curve.variant.startswith("hybrid")]
+        if found:
+            found.sort(key=lambda one: -one.settings["dt"])
+            told.append(f" The hybrid with {found[0].N} particles: {'; '.join(_leaps_of(one)[0] for one in found)}.")
+    return "".join(told)
