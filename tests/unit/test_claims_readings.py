@@ -19,7 +19,7 @@ from cbo_pipeline.config import RunName, resolve, runs
 from cbo_pipeline.config.schema import project_file
 from cbo_pipeline.errors import ConfigError
 from cbo_pipeline.pages import readings as pages
-from cbo_pipeline.results import contract, netcdf
+from cbo_pipeline.results import contract, netcdf, summaries
 from cbo_pipeline.training.loop import train
 from cbo_pipeline.workflow import readings as workflow_readings
 from synthetic import curve, settling
@@ -407,6 +407,20 @@ def test_a_reading_with_fewer_seeds_is_compared_with_as_few_of_the_base(plan, re
     assert judge._seeds(plain) == {("sine", 5)}
     assert judge.base_verdicts()["1"]["seeds"] == 8
     assert judge.base_verdicts(seeds=judge._seeds(plain))["1"]["seeds"] == 5
+
+
+def test_a_curve_of_the_base_with_an_example_is_joined_with_a_published_reading_without(results):
+    """As on MNIST, where a reading of the hybrid alone is judged beside Adam and CBO of the base."""
+    path = results / "summary" / "sine.nc"
+    base = summaries.read(path).load().drop_indexes("variant")
+    pictures = base.assign(digit_label=("digit", [7, 2])).assign_coords(digit=[1, 2])
+    netcdf.write(contract.stamp(pictures, "summary", "sine", "0", experiment="sine"), path)
+    whole = summaries.read(path).sel(variant=["cbo"])
+    lean = summaries.read(results / "readings" / "plain" / "summary" / "sine" / "adam_M100_N1.nc")
+    joined = summaries.join(reading_verdicts._alike([whole, lean]))
+    assert list(joined["variant"].values) == ["cbo", "adam"]
+    assert "digit" not in joined.dims
+    np.testing.assert_array_equal(joined["risk"].sel(variant="cbo"), whole["risk"].isel(curve=0))
 
 
 def test_without_any_results_nothing_is_judged(plan, tmp_path):

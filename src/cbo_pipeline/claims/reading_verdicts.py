@@ -111,7 +111,7 @@ class Judge:
                 if data is not None:
                     few = _few_seeds(data, self.plan.most_seeds(specification, source.curve.experiment))
                     by_experiment.setdefault(source.curve.experiment, []).append(few)
-            self._joins[key] = {name: summary_files.join(parts) for name, parts in by_experiment.items()}
+            self._joins[key] = {name: summary_files.join(_alike(parts)) for name, parts in by_experiment.items()}
         return self._joins[key]
 
     def base_verdicts(self, without: frozenset = frozenset(), seeds: frozenset = frozenset()) -> dict[str, Any]:
@@ -166,6 +166,12 @@ class Judge:
 def _few_seeds(data: xr.Dataset, most: int) -> xr.Dataset:
     """The first seeds of a summary."""
     return data.isel(seed=np.argsort(data["seed"].values)[:most])
+
+
+def _alike(parts: Sequence[xr.Dataset]) -> list[xr.Dataset]:
+    """Summaries with the dimensions that all have: a published reading has no example, the base has one."""
+    shared = set.intersection(*(set(part.dims) for part in parts))
+    return [part.drop_dims(set(part.dims) - shared) for part in parts]
 
 
 def _by_claim(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
