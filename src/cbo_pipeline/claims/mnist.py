@@ -232,7 +232,8 @@ def adam_unstable_hybrid_stable(evidence: Evidence) -> Judgement:
     )
     seen += (
         f" within {min(one.epochs for one in sweep.values())} epochs; hybrid at {rate:g}: {middle(shares[0]):.2%} of"
-        f" {mine.last} epochs in a leap ({len(mine.seeds)} runs), Adam {middle(shares[1]):.2%} ({stable.verdict})"
+        f" {mine.last} epochs in a leap ({_counted(len(mine.seeds))}), Adam {middle(shares[1]):.2%}"
+        f" ({stable.verdict})"
     )
     if starts > mine.last:
         when = f"first leaps at epoch {starts:.0f}" if np.isfinite(starts) else "does not leap at that rate"
@@ -263,7 +264,8 @@ def _leaps_of_few(results: CurveResults) -> str:
     series = results.series()
     leaping = np.isfinite(first := first_leap(series))
     when = f", first at epoch {first.min():.0f}" if leaping.any() else ""
-    count = f"{leaping.sum()} of {len(leaping)} runs leap in {series.last} epochs{when}"
+    verb = "leaps" if leaping.sum() == 1 else "leap"
+    count = f"{leaping.sum()} of {_counted(len(leaping))} {verb} in {series.last} epochs{when}"
     return f"with {results.N} particles {count} ({share_in_leaps(series).mean():.2%} of the epochs in a leap)"
 
 
@@ -321,4 +323,8 @@ def _fewest(curves: Sequence[CurveResults]) -> int:
 def _runs(curves: Sequence[CurveResults]) -> str:
     """How many runs stand behind a comparison, in words."""
     named = dict.fromkeys((one.curve.variant, len(one.seeds), one.epochs) for one in curves)
-    return ", ".join(f"{variant}: {seeds} runs of {epochs} epochs" for variant, seeds, epochs in named)
+    return ", ".join(f"{variant}: {_counted(seeds)} of {epochs} epochs" for variant, seeds, epochs in named)
+
+
+def _counted(runs: int) -> str:
+    return f"{runs} run{'' if runs == 1 else 's'}"
