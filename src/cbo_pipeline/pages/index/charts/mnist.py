@@ -38,6 +38,7 @@ HORIZON = {
     "hybrid_v1": (PURPLE, DASHED),
 }
 FLOOR = "mnist_floor"
+FEWER = {"hybrid": (INK, DASH_DOT), "hybrid_v1": (INK, DASHED)}  # with few particles, beside those of HORIZON
 
 
 def mnist_training(content: Content) -> Chart | None:
@@ -61,11 +62,12 @@ def mnist_training(content: Content) -> Chart | None:
 def _horizon(content: Content, names: Sequence[str], experiment: str = "mnist_horizon") -> list[Line]:
     """The runs over thousands of epochs, with few seeds; with few particles, too, in ``mnist_floor``."""
     lines = []
-    for curve in content.of(experiment, *HORIZON):
+    looks = FEWER if experiment == FLOOR else HORIZON
+    for curve in content.of(experiment, *looks):
         name = NAMES.get(curve.variant, "hybrid of the first version")
-        few = f", N = {curve.N}" if experiment == FLOOR else ""
+        few = f", N = {curve.N}" if looks is FEWER else ""
         label = f"{name}{few}, Δt = {_step(curve)}, over {int(curve.epochs[-1])} epochs"
-        lines.append(_below_top(line_of(curve, label, HORIZON[curve.variant], names)))
+        lines.append(_below_top(line_of(curve, label, looks[curve.variant], names)))
     return lines
 
 
