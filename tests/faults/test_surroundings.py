@@ -242,6 +242,36 @@ def test_a_broken_plugin_breaks_only_what_names_it(tmp_path, folder, capsys, mon
     record_property("refused", "a broken plugin")
 
 
+ENDING = """
+from dataclasses import dataclass
+
+from cbo_pipeline.methods.cbo import CBO
+
+
+@dataclass(frozen=True)
+class Ending(CBO):
+    def move(self, state, view, clock, noise):
+        raise SystemExit({code!r})
+"""
+
+
+@pytest.mark.parametrize("code", ["the licence server is gone", None])
+def test_a_method_that_ends_the_program_is_a_failure(tmp_path, folder, capsys, monkeypatch, code, record_property):
+    """Not a success without a file, and with several seeds the others go on."""
+    name = f"ending_{'told' if code else 'untold'}"
+    (tmp_path / "methods").mkdir()
+    (tmp_path / "methods" / f"{name}.py").write_text(ENDING.format(code=code))
+    monkeypatch.setenv("CBO_PLUGINS", str(tmp_path))
+    settings = RUN.json.replace('"method":"cbo"', f'"method":"{name}"')
+    error = refusal(capsys, ["train", "--settings", settings, "--output", folder / "new.nc"], folder)
+    assert error.code == "ended", error
+    assert (code or "SystemExit") in str(error)
+    several = ["--seeds", "0-1", "--output", str(folder / "new_{seed}.nc")]
+    assert main(["train", "--settings", settings, *several]) == 1
+    assert capsys.readouterr().err.count("ended by SystemExit") == 2
+    record_property("refused", "a broken plugin")
+
+
 MNIST = ["train", "--experiment", "mnist", "--method", "adam", "--output", "new.nc", "--set", "epochs=1"]
 
 

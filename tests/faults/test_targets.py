@@ -94,6 +94,17 @@ def test_what_is_asked_for_is_read_by_snakemakes_own_parser():
     assert driver.Asked.of(["--no-such-option-of-snakemake=1", "--cores"]) == driver.Asked()
 
 
+def test_readings_of_a_config_changed_on_the_command_line_are_refused(record_property):
+    """They are planned and judged by files: the base would see the change, and they would not."""
+    asked, others = driver.Asked(frozenset(["readings_sine"])), driver.Asked(frozenset(["fig2"]))
+    with pytest.raises(ConfigError) as refused:
+        driver.refuse_changed_readings(asked, {"runs_per_job": 10, "experiments": {"sine": {"scaling": "plain"}}})
+    assert (refused.value.code, refused.value.key) == ("not-for-readings", "experiments")
+    record_property("refused", "a target that nothing makes")
+    driver.refuse_changed_readings(asked, {"runs_per_job": 10})
+    driver.refuse_changed_readings(others, {"experiments": {}})
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["--configfile", "a", "--configfile", "b"], ["--configfile=a", "--configfile=b"],

@@ -30,7 +30,7 @@ class Judgement:
 def judged(parts: Sequence[Part], seen: str, seeds: int | None, headline: Part | None = None, **details) -> Judgement:
     """The judgement by the parts of a claim; its number is that of the headline (the first part if none is named)."""
     headline = headline or parts[0]
-    said = {part.what: {"value": part.value, "interval": part.interval, "verdict": part.verdict} for part in parts}
+    said = {part.what: part.said() for part in parts}
     spread = headline.interval if seeds is not None else None
     return Judgement(combined(parts), headline.value, spread, seen, seeds, headline.line, {"parts": said, **details})
 

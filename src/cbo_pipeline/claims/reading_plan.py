@@ -123,13 +123,9 @@ class ReadingPlan:
             self._refuse_if_nothing_changes(specification)
 
     @classmethod
-    def of(
-        cls, overlays: Iterable[str | Path] = (), readings: str | Path | None = None, changes: dict | None = None
-    ) -> "ReadingPlan":
-        """The plan of config.yaml with these files, and then these changes, laid over it."""
-        paths = [project_file("config.yaml"), *map(Path, overlays)]
-        contents = [_content(path) for path in paths]
-        return cls(load(readings), [*contents, (changes, Path())] if changes else contents)
+    def of(cls, overlays: Iterable[str | Path] = (), readings: str | Path | None = None) -> "ReadingPlan":
+        """The plan of config.yaml with these files laid over it."""
+        return cls(load(readings), [_content(path) for path in (project_file("config.yaml"), *map(Path, overlays))])
 
     def _specifications(self) -> Iterator[Specification]:
         """One reading at a time, those that are tried together, and all combinations that are crossed."""

@@ -45,6 +45,10 @@ class Part:
     verdict: str
     line: float | None = None
 
+    def said(self) -> dict:
+        """What is told of the statement in data."""
+        return {"value": self.value, "interval": self.interval, "verdict": self.verdict}
+
 
 def below(what: str, value: float, interval: Interval, line: float = 0.0) -> Part:
     """The statement that a number is below the line."""
@@ -64,6 +68,18 @@ def certain(what: str, is_true: bool, value: float) -> Part:
 def open_question(what: str, value: float) -> Part:
     """A statement that the results cannot decide, whatever the number of seeds."""
     return Part(what, value, EVERYTHING, UNDECIDED)
+
+
+def all_of(what: str, criteria: Sequence[Part], headline: Part) -> Part:
+    """One statement that is true where all its criteria are; its number is that of the headline.
+
+    >>> few, slow = below("few", -1, Interval(-2, 1)), below("slow", 2, Interval(1, 3))
+    >>> all_of("few and slow", [few, slow], few).verdict
+    'does not hold'
+    """
+    verdicts = {part.verdict for part in criteria}
+    found = FAILS if FAILS in verdicts else HOLDS if verdicts == {HOLDS} else UNDECIDED
+    return Part(what, headline.value, headline.interval, found, headline.line)
 
 
 def verdict(interval: Interval, line: float = 0.0) -> str:

@@ -21,6 +21,7 @@ from cbo_pipeline.claims.statistics import (
     together,
 )  # fmt: skip
 
+PAPER_SEEDS = 10  # the runs behind a curve of the paper
 GOOD = 0.05  # of the sine's amplitude: about the width of the line that draws it
 
 
@@ -84,11 +85,23 @@ def ends_lower(evidence: Evidence) -> Judgement:
     seen = (
         f"over {cbo.last} epochs CBO ends at {medians['cbo']:.2g}, Adam at {medians['adam']:.2g} (medians of"
         f" {len(cbo.seeds)} runs); CBO is lower in {int(np.sum(differences < 0))} of {len(differences)} pairs (sign"
-        f" test p = {sign_test(differences):.2g}); {where}"
+        f" test p = {sign_test(differences):.2g}); {where}{_as_drawn(cbo, adam)}"
     )
     part = rule.below("CBO's risk over Adam's", value, interval)
     pairs = dict(zip(cbo.seeds, differences, strict=True))
     return judged([part], seen, len(cbo.seeds), medians=medians, pairs=pairs, crossing=crossed)
+
+
+def _as_drawn(cbo: Series, adam: Series) -> str:
+    """Where the curves of the paper's figure end, medians at each epoch of its number of runs, if there are more."""
+    if len(cbo.seeds) <= PAPER_SEEDS:
+        return ""
+    ends = [_end_of_medians(series.with_seeds(series.seeds[:PAPER_SEEDS])) for series in (cbo, adam)]
+    return f"; the medians at each epoch of the first {PAPER_SEEDS} runs end at {ends[0]:.2g} and {ends[1]:.2g}"
+
+
+def _end_of_medians(series: Series) -> float:
+    return middle(np.median(series.after((1 - END) * series.last).values, axis=0))
 
 
 def _by_curves(cbo: Series, adam: Series) -> tuple[float, rule.Interval]:
@@ -102,7 +115,7 @@ def _by_curves(cbo: Series, adam: Series) -> tuple[float, rule.Interval]:
         skipped = rule.sign_rank(len(late), rule.ERROR / 2)
         ordered = np.sort(late, axis=0)
         band = (ordered[skipped], ordered[-1 - skipped]) if skipped >= 0 else None
-        ends[name] = (middle(np.median(late, axis=0)), band and [middle(side) for side in band])
+        ends[name] = (_end_of_medians(series), band and [middle(side) for side in band])
     value = float(log_ratio(ends["cbo"][0], ends["adam"][0]))
     if ends["cbo"][1] is None:
         return value, rule.EVERYTHING

@@ -140,9 +140,19 @@ def _settled(series: Series) -> np.ndarray:
 
 
 def share_in_leaps(series: Series) -> np.ndarray:
-    """The share of each run's stored epochs, after the first ``SETTLED``, in which it leaps."""
+    """The share of each run's epochs, after the first ``SETTLED``, in which it leaps.
+
+    A stored epoch stands for all epochs since the one stored before.
+
+    >>> thinned = Series.of([[1.0, 1.0, 1.0, 11.0]], epochs=[0, 10, 20, 50])
+    >>> share_in_leaps(thinned).tolist()
+    [0.75]
+    """
     counted = _settled(series)
-    return leaps(series)[:, counted].mean(axis=1) if counted.any() else np.zeros(len(series.seeds))
+    if not counted.any():
+        return np.zeros(len(series.seeds))
+    stands_for = np.diff(series.epochs, prepend=0)[counted]
+    return np.average(leaps(series)[:, counted], axis=1, weights=stands_for)
 
 
 def first_leap(series: Series) -> np.ndarray:

@@ -83,7 +83,7 @@ def run(arguments: list[str] | None = None) -> int:
 
     try:
         options = parser.build().parse_args(arguments)
-        return options.command(options) or 0
+        return _obeyed(options)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -94,6 +94,18 @@ def run(arguments: list[str] | None = None) -> int:
     except MemoryError as error:
         told = f" ({error})" if str(error) else ""
         raise UserError(f"not enough memory{told}; choose fewer particles or data points", code="memory") from error
+
+
+def _obeyed(options) -> int:
+    """The exit code of a command. None of ours ends the program: what does is a library, or a user's own module."""
+    try:
+        return options.command(options) or 0
+    except SystemExit as stopped:
+        if isinstance(stopped.code, int) and stopped.code != 0:
+            raise
+        told = f": {stopped.code}" if stopped.code else ""
+        words = f"a method or problem of your own, or a library, ended the program (SystemExit{told})"
+        raise UserError(words, code="ended") from stopped
 
 
 def _report_bug(error: Exception) -> int:

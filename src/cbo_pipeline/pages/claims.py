@@ -185,10 +185,13 @@ def _reaching(found: Mapping[str, Any]) -> tuple[Sequence[str], list[list[str]]]
         cells = [f"{float(level):g}"]  # text, where it was read from a file
         for table in methods.values():
             epochs, seconds = table["epochs"][level], table["seconds"][level]
-            known = "" if seconds is None or not np.isfinite(seconds) else f" ({number(seconds)} s)"
-            cells.append(f"{number(epochs)}{known}")
+            if epochs is None or np.isinf(epochs):  # None, where it was read from a file
+                cells.append("not reached")
+            else:
+                cells.append(number(epochs) + (f" ({number(seconds)} s)" if seconds is not None else ""))
         lines.append(cells)
-    return ("risk", *methods), lines
+    heads = (f"{name}, over {table['epochs_run']} epochs" for name, table in methods.items())
+    return ("risk", *heads), lines
 
 
 def number(value: float | None) -> str:

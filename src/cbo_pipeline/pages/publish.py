@@ -6,6 +6,7 @@ readings or longer runs, are added to a publication; all that depends on them is
 
 import math
 import os
+import re
 import shutil
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
@@ -232,7 +233,7 @@ def coverage(summaries: dict[str, xr.Dataset]) -> str:
 
 def _order(figure) -> tuple[bool, float, str]:
     """The paper's figures, then ours by their number, then those without a number by their label."""
-    place = int(figure.number.lstrip("figs")) if figure.number else math.inf
+    place = int(re.search(r"\d+", figure.number)[0]) if figure.number else math.inf
     return figure.category != "The paper", place, figure.label
 
 
@@ -247,10 +248,9 @@ def _part_of(readme: Path) -> tuple[str, str]:
 
 def _clear(output: Path) -> None:
     """Remove what was published into the folder before, and nothing else; a folder of another kind is refused."""
-    page = output / "README.md"
     if not output.exists() or (output.is_dir() and not any(output.iterdir())):
         return
-    if not page.is_file() or "make publish" not in page.read_text(encoding="utf-8", errors="replace"):
+    if not (output / MANIFEST).is_file():
         words = f"{output}: there already, and not made by publish; name another folder"
         raise FileRefused(words, code="foreign", key="--output", file=str(output))
     for path in _published(output):
@@ -258,13 +258,8 @@ def _clear(output: Path) -> None:
 
 
 def _published(output: Path) -> list[Path]:
-    """The files of the last publication: by its list, or by their names if it is older than the list."""
-    if (output / MANIFEST).is_file():
-        names = (output / MANIFEST).read_text(encoding="utf-8").splitlines()
-    else:
-        patterns = ("figures/*.png", "figures/*.gif", "summary/*.nc")
-        found = (path for pattern in patterns for path in output.glob(pattern))
-        names = ["README.md", *VERDICTS, *(path.relative_to(output).as_posix() for path in found)]
+    """The files of the last publication, by its list."""
+    names = (output / MANIFEST).read_text(encoding="utf-8").splitlines()
     inside = [
         output / name for name in names if name and ".." not in Path(name).parts and not Path(name).is_absolute()
     ]
@@ -302,8 +297,8 @@ def _page(said, drawn, claims, made: provenance.Made, output: Path) -> str:
         _table(("part", "runs", "core hours", "wall time", "machine", "commit"), where),
         _table(("package", "version"), list(made.versions.items())),
         "## What it cost",
-        "One thread per job. The wall time is that in which at least one job of the stage was running; stages"
-        " overlap. Core hours are processor time by the jobs' benchmark files; Snakemake looks every half minute, so"
+        "One thread per job, unless more were asked for (`--set-threads`). The wall time is that in which at least"
+        " one job of the stage was running; stages overlap. Core hours are processor time by the jobs' benchmark files; Snakemake looks every half minute, so"
         " that the end of a job may be missing.",
     ]
     for part in made.parts:

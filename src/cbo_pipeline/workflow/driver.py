@@ -27,6 +27,7 @@ LOOKING = (
     "list_changes", "list_input_changes", "list_params_changes", "list_untracked", "summary", "detailed_summary",
     "archive", "delete_all_output", "delete_temp_output",
 )  # fmt: skip
+HOW_IT_IS_RUN = frozenset({"runs_per_job", "data_dir"})  # keys of the config that decide no number
 SHOWN = 4  # curves that a warning names
 
 
@@ -77,8 +78,7 @@ def shared_jobs_of(plan: Plan, others: Readings, workflow) -> list[shared_jobs.S
         return shared_jobs.jobs_of_names([plan, *(others.parts.values() if named else ())], sys.argv)
     if plan.runs_per_job == 1:
         return []
-    asked = Asked.of(sys.argv[1:])
-    wanted = asked_for([*asked.targets, *asked.forced, *asked.others])
+    wanted = Asked.of(sys.argv[1:]).readings
     return shared_jobs.jobs([plan, *(others.parts.values() if wanted else ())], plan.runs_per_job)
 
 
@@ -100,6 +100,11 @@ class Asked:
     others: frozenset[str] = frozenset()
     makes: bool = True
 
+    @property
+    def readings(self) -> bool:
+        """Whether other readings of the paper are among it."""
+        return asked_for([*self.targets, *self.forced, *self.others])
+
     @classmethod
     def of(cls, arguments: Sequence[str]) -> "Asked":
         """By Snakemake's own parser (as of 9.27): the rules are read before it tells what it was asked for."""
@@ -113,6 +118,20 @@ class Asked:
         names = (found.targets, found.forcerun, {*(found.until or ()), *(found.omit_from or ())})
         makes = not any(getattr(found, option, None) for option in LOOKING)
         return cls(*(frozenset(map(str, part or ())) for part in names), makes)
+
+
+def refuse_changed_readings(asked: Asked, changes: Iterable[str]) -> None:
+    """Refuse readings of a config that was changed on the command line: they are planned, and judged, by files.
+
+    ``changes`` are the keys that Snakemake's ``--config`` gives.
+    """
+    deciding = sorted(set(changes) - HOW_IT_IS_RUN)
+    if asked.readings and deciding:
+        words = (
+            f"--config {deciding[0]}: the readings would be made without it; write it into a file and give that with"
+            " --configfile"
+        )
+        raise ConfigError(words, code="not-for-readings", key=deciding[0])
 
 
 def refuse_unknown_targets(plan: Plan, asked: Asked, rules: Iterable) -> None:

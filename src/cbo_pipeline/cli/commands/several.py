@@ -31,7 +31,7 @@ def train_all(run, seeds: list[int], options) -> int:
         one, whole = run.with_seed(seed), whole_runs.beside(kept)
         try:
             code = train_one(one, output, kept, options, whole)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # SystemExit by a method or problem of the user
             streams.say(_reason(one, error))
             failed.append(seed)
             continue
@@ -60,8 +60,10 @@ def _filled(pattern: Path | None, seed: int) -> Path | None:
     return None if pattern is None else Path(str(pattern).replace(SEED, str(seed)))
 
 
-def _reason(run, error: Exception) -> str:
+def _reason(run, error: BaseException) -> str:
     """Why a run failed: a line about what the user can fix, the traceback of anything else."""
     if isinstance(error, (UserError, OSError, MemoryError)):
         return f"cbo-pipeline: {run.name}: {' '.join(str(error).split()) or type(error).__name__}; the others go on"
+    if isinstance(error, SystemExit):
+        return f"cbo-pipeline: {run.name}: ended by SystemExit: {error}; the others go on"
     return f"cbo-pipeline: {run.name}: a bug; the others go on\n{''.join(traceback.format_exception(error))}"

@@ -21,7 +21,7 @@ GROUPS = {
     "claims_in_part": (rule.IN_PART, "These hold in part:", "No claim holds in part."),
     "claims_undecided": (
         rule.UNDECIDED,
-        "These are undecided, for the interval of their number contains the line:",
+        "These are undecided: the interval of a number on which the verdict depends contains its line:",
         "No claim is undecided.",
     ),
     "claims_fails": (rule.FAILS, "These do not hold:", "There is no claim that does not hold."),
@@ -102,7 +102,7 @@ def _cost(content: Content) -> Text:
     if made.core_hours is None:
         return ["What they cost was not recorded."]
     took = f"{made.core_hours:.2f} core hours" + (f", {span(made.wall_seconds)} of time" if made.wall_seconds else "")
-    return [f"They took {took}, one thread per run, on ", Said(made.machine), "."]
+    return [f"They took {took}, on ", Said(made.machine), "."]
 
 
 def _table(claims: Sequence[Claim]) -> Table:
@@ -111,8 +111,8 @@ def _table(claims: Sequence[Claim]) -> Table:
             str(claim.id),
             [Said(claim.claim)],
             f"{MARKS[claim.verdict]} {claim.verdict}",
-            number(claim.value),
-            interval(claim.spread),
+            number(claim.value, 3),
+            interval(claim.spread, 3),
             "–" if claim.seeds is None else str(claim.seeds),
         ]
         for claim in claims
@@ -163,8 +163,9 @@ def _readings(content: Content) -> list[Block]:
                 f"A reading is another value of one open choice that a fair reader could defend."
                 f" There are {run(found)}, each judged beside our own on the same seeds (at most"
                 f" {found['most_seeds']}) and epochs."
-                f" {_these(robust, 'keeps its verdict', 'keep their verdicts')}: no reading that was run gives"
-                " another one, though some leave it undecided on so few seeds."
+                f" {_these(robust, 'keeps its verdict', 'keep their verdicts')}: no reading that was run turns"
+                " them, though under some they are undecided, or differ from what is published only as our own"
+                " reading does on as few seeds and epochs."
             ]
         )
     ]
@@ -194,7 +195,7 @@ def _readings_in_short(found: Mapping[str, Any] | None) -> str:
     if not turning:
         return f"Under {count} of what the text leaves open no verdict turns."
     turn = "verdict turns" if len(turning) == 1 else "verdicts turn"
-    return f"Under {count} of what the text leaves open, {len(turning)} {turn} with one of them."
+    return f"Under {count} of what the text leaves open, {len(turning)} {turn} with at least one."
 
 
 def _lessons(found: Mapping[str, Finding]) -> str:
@@ -225,11 +226,11 @@ def _speed(speed: Mapping[str, Any]) -> Text:
         level = min(shared, key=float)
         took = [f"{names.get(name, name)} {number(one['epochs'][level])}" for name, one in methods.items()]
         text += (
-            f"The lowest of our levels that all of them reach within {table['common_epochs']} epochs is a risk of"
+            "The lowest of our levels that all of them reach is a risk of"
             f" {number(float(level))}; epochs to it: {listed(took)}. "
         )
     else:
-        text += f"There is no level that all of them reach within {table['common_epochs']} epochs. "
+        text += "There is no level that all of them reach. "
     return [text.strip()]
 
 
@@ -253,7 +254,7 @@ def _cost_table(speed: Mapping[str, Any]) -> list[Block]:
         for cost in largest.values()
     ]
     head = ("method", "M, N", "ms per iteration", "s per epoch", "state, MB")
-    return [Table(head, rows, "Measured on the machine that made these results, one thread.")]
+    return [Table(head, rows, "Measured with one thread, where the results were made.")]
 
 
 def _size(cost: Mapping[str, Any]) -> int:

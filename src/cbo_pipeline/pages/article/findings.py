@@ -68,8 +68,8 @@ def rounding(evidence: Evidence) -> Finding:
     lower = int(np.sum(differences < 0))
     text = (
         f"In single precision CBO ends at {number(middle(risks[0]))}, in double precision, all else equal, at"
-        f" {number(middle(risks[1]))} (medians; the single-precision run is lower in {lower} of"
-        f" {counted(len(seeds), 'pair')}). "
+        f" {number(middle(risks[1]))} (medians of the {counted(len(seeds), 'seed')} that were run in both; the"
+        f" single-precision run is lower in {lower}). "
     )
     said = {rule.HOLDS: "does better", rule.FAILS: "does worse", rule.UNDECIDED: "may do better or worse"}[verdict]
     if "spread" not in evidence.checks:
@@ -81,11 +81,11 @@ def rounding(evidence: Evidence) -> Finding:
             "So what ends the search is agreement to the last digit, and what revives it is rounding: it keeps the"
             " particles a few units in the last place apart; once $\\alpha$ times the differences of risk at that"
             " distance exceeds one, the weights tell the particles apart again, and the ensemble expands and goes on."
-            " In single precision these units are larger. What drives the late progress is not the noise of the"
-            " method but that of the arithmetic. So the order of the operations, of which no paper speaks, is part"
-            " of the algorithm."
+            " In single precision these units are larger. The late progress begins with the noise of the arithmetic:"
+            " that of the method is multiplied by the particles' distance, so that it can make a difference grow, but"
+            " not keep one. So the order of the operations, of which no paper speaks, is part of the algorithm."
         )
-        return Finding(text, True, "late progress of CBO on the sine is driven by the rounding of single precision")
+        return Finding(text, True, "late progress of CBO on the sine begins with the rounding of the arithmetic")
     text += f"By these seeds single precision {said}; they do not show that rounding drives the method."
     return Finding(text, False)
 
@@ -214,10 +214,12 @@ def _simulated(check: Mapping[str, Any] | None, measured: float, mean: float) ->
     every = [growth for found in by_again.values() for growth in found]
     explained = min(every) <= measured <= max(every)
     text = (
-        "The first is a mean that ever fewer directions carry, which spread ever further; and while one particle"
-        f" stays the best it is the second. In a simulation of {check['directions']} such directions and nothing"
-        f" else, over {counted(check['steps'], 'step')}, the variance grows per step by a factor of"
-        f" {', '.join(told)} (medians of {len(every) // len(by_again)}). "
+        "The first is an average over directions: after many steps a few of them, which have spread most, make up"
+        " nearly all of it, and the sum over as many as there are grows more slowly. And while the same particle"
+        f" stays the best, the factor is the second. In a simulation of {check['directions']} such directions, as many as"
+        " there are weights of pixels that are blank in all images, and of nothing else, over"
+        f" {counted(check['steps'], 'step')}, the variance grows per step by a factor of {', '.join(told)}"
+        f" (medians of {len(every) // len(by_again)}). "
     )
     return text + f"What was measured is {'within' if explained else 'outside of'} that range. ", explained
 

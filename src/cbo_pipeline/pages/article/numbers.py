@@ -25,12 +25,14 @@ def number(value: float | None, digits: int = 2) -> str:
     return f"${power}$" if mantissa == "1" else rf"${mantissa}\cdot {power}$"
 
 
-def interval(spread: Sequence[float | None] | None) -> str:
+def interval(spread: Sequence[float | None] | None, digits: int = 2) -> str:
     """Both ends; one that JSON does not know is infinite."""
     if spread is None:
         return "–"
     low, high = spread
-    return f"{number(-math.inf if low is None else low)} to {number(math.inf if high is None else high)}"
+    return (
+        f"{number(-math.inf if low is None else low, digits)} to {number(math.inf if high is None else high, digits)}"
+    )
 
 
 def counted(count: int, noun: str) -> str:

@@ -122,9 +122,8 @@ def _costs(content: Content) -> str:
     )
     return (
         '<section class="chapter" id="costs" aria-labelledby="costs-title"><h2 id="costs-title">What it costs</h2>'
-        "<p>Measured on the machine that made these results, with one thread. These are the only numbers here that"
-        " differ"
-        f" from machine to machine.</p>{tables}</section>"
+        "<p>Measured with one thread, where the results were made. These are the only numbers here that differ from"
+        f" machine to machine.</p>{tables}</section>"
     )
 
 
