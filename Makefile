@@ -16,6 +16,7 @@
 #   make faults    the same, counted: what was done, and what survived
 #   make soak      a thousand runs on a throwaway Slurm while everything fails; needs root (some 25 minutes)
 #   make bench     how fast it is, against the peers
+#   make clean     delete demo/ and published/ (RESULTS=yes: results/ too)
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -86,6 +87,9 @@ horizon: $(VENV)/.workflow
 
 # What the report is of, how Snakemake is told, and where it goes.
 OF ?= demo
+ifeq ($(filter demo paper,$(OF)),)
+    $(error OF=$(OF): a report is made of demo or of paper)
+endif
 RUN_demo := --directory demo --configfile workflow/demo.yaml
 REPORT_demo := $(CURDIR)/demo/report.html
 REPORT_paper := $(CURDIR)/results/report.html
@@ -148,5 +152,6 @@ article: $(VENV)/.workflow
 rulegraph: $(VENV)/.workflow
 	"$(BIN)/python" docs/rulegraph.py
 
+# Results may be days of computing: they are kept unless RESULTS=yes is said.
 clean:
-	rm -rf demo published results/* .snakemake
+	rm -rf demo published$(if $(filter yes,$(RESULTS)), results/* .snakemake)

@@ -33,7 +33,8 @@ def folder(path, *, cbo=CBO, adam=ADAM, published=False, settings=None, verdict=
     (path / "figures" / "meanfield_diagram.png").write_bytes(figure)
     rows = [{"id": 1, "verdict": verdict, "value": value, "spread": [value - 0.1, value + 0.1]}]
     rows.append({"id": 2, "verdict": "not tested at this scale", "value": None, "spread": None})
-    (path / "claims.json").write_text(json.dumps(rows))
+    told = {"section": "4.1", "claim": "Sine: CBO.", "statistic": "a ratio"}
+    (path / "claims.json").write_text(json.dumps([{**told, **row} for row in rows]))
     return path
 
 

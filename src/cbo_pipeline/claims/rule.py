@@ -65,11 +65,6 @@ def certain(what: str, is_true: bool, value: float) -> Part:
     return Part(what, value, Interval(value, value), HOLDS if is_true else FAILS)
 
 
-def open_question(what: str, value: float) -> Part:
-    """A statement that the results cannot decide, whatever the number of seeds."""
-    return Part(what, value, EVERYTHING, UNDECIDED)
-
-
 def all_of(what: str, criteria: Sequence[Part], headline: Part) -> Part:
     """One statement that is true where all its criteria are; its number is that of the headline.
 

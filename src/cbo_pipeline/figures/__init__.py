@@ -5,9 +5,10 @@ This table is read by the workflow, so it imports nothing heavy.
 
 import difflib
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.results import checks
@@ -187,8 +188,37 @@ def overview_of(experiment: str) -> Figure:
     return Figure(f"{experiment}{OVERVIEW}", None, "overview", title, needs, "Own experiments", function="overview")
 
 
+class Shown(Protocol):
+    """What a figure needs to know of a curve."""
+
+    experiment: str
+    variant: str
+    M: int
+    N: int
+
+
+def shows(need: Need, curve: Shown, curves: Iterable[Shown]) -> bool:
+    """Whether a figure that states this need shows this curve; ``curves`` are all that there are."""
+    if curve.experiment != need.experiment or (need.variants is not None and curve.variant not in need.variants):
+        return False
+    if need.sweep is None:
+        return True
+    other = "N" if need.sweep == "M" else "M"
+    same = (c for c in curves if (c.experiment, c.variant) == (curve.experiment, curve.variant))
+    return getattr(curve, other) == max(getattr(c, other) for c in same)
+
+
+def shown_curves(figure: Figure, curves: Sequence[Shown]) -> list[Shown]:
+    """The curves that a figure shows."""
+    needs = (*figure.needs, *figure.also)
+    return [curve for curve in curves if any(shows(need, curve, curves) for need in needs)]
+
+
 def has_own(experiment: str) -> bool:
-    """Whether a figure of the table shows the experiment, or a check of its runs."""
+    """Whether a figure of the table shows the experiment, or a check of its runs.
+
+    What it shows also, beside what it needs, is more than it shows: an overview has all of it.
+    """
     shown = {need.experiment for figure in FIGURES.values() for need in figure.needs}
     checked = {checks.OF_RUNS.get(name) for figure in FIGURES.values() for name in figure.checks}
     return experiment in shown | checked

@@ -50,7 +50,7 @@ def _draw_horizon(axes, found: dict[str, xr.Dataset]) -> None:
     """Medians over the seeds: thin on all images, thick as a training loop prints it. A cross ends what diverges."""
     handles = []
     for method, one in found.items():
-        runs, look = _made(one), style.LOOKS[method]
+        runs, look = style.made(one), style.LOOKS[method]
         count = runs.sizes["seed"]
         label = rf"{look['label']}, $\Delta t = {_power(_time_step(one))}$, {count} run{'s' if count > 1 else ''}"
         # What diverged counts as infinite.
@@ -95,7 +95,7 @@ def mnist_learning_rates(data: dict[str, xr.Dataset]) -> Figure:
         for curve in (one, *(hybrid for hybrid in hybrids if _time_step(hybrid) == _time_step(one))):
             N = 0 if curve is one else int(curve["N"])
             color = style.LOOKS["hybrid" if N else "adam"]["color"] if N in (0, most) else FEWER
-            runs = _made(curve)
+            runs = style.made(curve)
             for seed in runs["seed"].values:
                 (line,) = axes.plot(runs["epoch"], runs["risk"].sel(seed=seed), color=color, linewidth=0.5, alpha=0.7)
             handles.setdefault(f"hybrid, N = {N}" if N else "Adam", line)
@@ -116,11 +116,6 @@ def mnist_learning_rates(data: dict[str, xr.Dataset]) -> Figure:
 def _curves(data: xr.Dataset, prefix: str) -> list[xr.Dataset]:
     """The curves of the variants whose names begin so."""
     return [style.curve(data, name) for name in map(str, data["variant"].values) if name.startswith(prefix)]
-
-
-def _made(one: xr.Dataset) -> xr.Dataset:
-    """The runs of a curve that are there: others of its experiment may have more seeds."""
-    return one.isel(seed=one["risk"].isel(epoch=0).notnull().values)
 
 
 def _risks(one: xr.Dataset) -> Series:

@@ -73,10 +73,10 @@ def _draw_curves(axes: Axes, curves: list[xr.Dataset]) -> None:
 
 
 def ends(curve: xr.Dataset) -> np.ndarray:
-    """Where every seed ended: its median over the last epochs."""
+    """Where every seed ended: its median over the last epochs; infinite if it diverged."""
     last = float(curve["epoch"][-1])
-    late = curve["risk"].isel(epoch=(curve["epoch"] >= (1 - END) * last).values)
-    return late.median("epoch").dropna("seed").values
+    late = style.made(curve)["risk"].isel(epoch=(curve["epoch"] >= (1 - END) * last).values)
+    return late.fillna(np.inf).median("epoch").values
 
 
 def _draw_line(axes: Axes, curves: list[xr.Dataset], varied: dict[str, list[Any]]) -> None:
@@ -98,7 +98,8 @@ def _draw_map(axes: Axes, curves: list[xr.Dataset], varied: dict[str, list[Any]]
     columns, rows = sorted(set(across)), sorted(set(up))
     table = np.full((len(rows), len(columns)), np.nan)
     for curve, x, y in zip(curves, across, up, strict=True):
-        table[rows.index(y), columns.index(x)] = np.log10(np.median(ends(curve)))
+        found = np.median(ends(curve))
+        table[rows.index(y), columns.index(x)] = np.log10(found) if np.isfinite(found) else np.nan  # blank: diverged
     image = axes.imshow(table, origin="lower", aspect="auto", cmap="viridis_r")
     axes.set_xticks(range(len(columns)), [f"{x:g}" for x in columns])
     axes.set_yticks(range(len(rows)), [f"{y:g}" for y in rows])

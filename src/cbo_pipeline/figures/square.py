@@ -27,23 +27,29 @@ def mean_field_N(data: dict[str, xr.Dataset]) -> Figure:
 
 
 def _sweep(data: xr.Dataset, swept: str, fixed: str, label: str) -> Figure:
-    """Every seed and their mean; beside it the mean of the median over the last epochs, which is less noisy."""
+    """Every seed and their mean; beside it the mean of the median over the last epochs, which is less noisy.
+
+    A run that diverged is infinitely bad, and so is a mean that it belongs to.
+    """
     curves = _curves(data, swept, fixed)
     sizes = [int(curve[swept]) for curve in curves]
+    risks = [style.made(curve)["risk"].fillna(np.inf) for curve in curves]
     figure, axes = plt.subplots()
-    for size, curve in zip(sizes, curves, strict=True):
-        last = curve["risk"].isel(epoch=-1).values
+    for size, risk in zip(sizes, risks, strict=True):
+        last = risk.isel(epoch=-1).values
         axes.plot(np.full(len(last), size), last, "_", color=style.BLUE, alpha=0.45, markersize=7)
-    axes.plot([], [], "_", color=style.BLUE, alpha=0.6, markersize=7, label="runs")
-    means = [float(curve["risk"].isel(epoch=-1).mean("seed")) for curve in curves]
+    diverged = int(sum(np.isinf(risk.isel(epoch=-1)).sum() for risk in risks))
+    runs = f"runs ({diverged} diverged)" if diverged else "runs"
+    axes.plot([], [], "_", color=style.BLUE, alpha=0.6, markersize=7, label=runs)
+    means = [float(risk.isel(epoch=-1).mean("seed")) for risk in risks]
     epoch = int(curves[0]["epoch"][-1])
     axes.plot(sizes, means, "o-", color=style.BLUE, markersize=4, label=f"mean at epoch {epoch}")
-    steady = [float(curve["risk"].isel(epoch=slice(-LAST, None)).median("epoch").mean("seed")) for curve in curves]
+    steady = [float(risk.isel(epoch=slice(-LAST, None)).median("epoch").mean("seed")) for risk in risks]
     axes.plot(sizes, steady, "s--", color=style.RED, markersize=3.5, label=f"mean of medians, last {LAST}")
     floor = style.settings_of(curves[0])["label_noise"] ** 2
     axes.axhline(floor, color=style.BLACK, linewidth=0.9, linestyle=":", label="label noise")
     if swept == "M":
-        top = max(means[0], steady[0])
+        top = max(filter(np.isfinite, (means[0], steady[0])), default=floor)
         until = min(sizes[-1], 0.98 * sizes[0] * top / floor)
         axes.plot(
             [sizes[0], until],

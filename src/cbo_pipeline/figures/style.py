@@ -103,6 +103,11 @@ def without_missing_epochs(curve: xr.Dataset) -> xr.Dataset:
     return curve.isel(epoch=curve["risk_over_seeds"].notnull().any("statistic").values)
 
 
+def made(curve: xr.Dataset) -> xr.Dataset:
+    """The runs of a curve that are there: others of its experiment may have more seeds."""
+    return curve.isel(seed=curve["risk"].isel(epoch=0).notnull().values)
+
+
 def settings_of(curve: xr.Dataset) -> dict:
     """The settings that all runs of a curve share."""
     return json.loads(str(curve["settings"].values))["settings"]

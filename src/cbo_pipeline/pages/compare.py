@@ -6,6 +6,7 @@ to these digits.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -17,7 +18,9 @@ import xarray as xr
 
 from cbo_pipeline import figures
 from cbo_pipeline.claims import rule
-from cbo_pipeline.errors import FileRefused, UserError
+from cbo_pipeline.claims.files import read_verdicts
+from cbo_pipeline.config import Curve
+from cbo_pipeline.errors import UserError
 from cbo_pipeline.pages.claims import number
 from cbo_pipeline.results import rounding, summaries
 from cbo_pipeline.results.contract import CONTRACT
@@ -221,10 +224,11 @@ def _figures(one: Path, other: Path, curves: Sequence[Row]) -> Iterator[Row]:
 def _by_curves(label: str, curves: Sequence[Row]) -> tuple[str, str]:
     """The state of a figure of other bytes: that of the curves that it shows."""
     try:
-        needs = figures.find(label).needs
+        figure = figures.find(label)
     except UserError:
         return DIFFERS, "other bytes"
-    shown = [row for row in curves if any(_shows(need, row.name) for need in needs)]
+    rows = {_curve(row.name): row for row in curves}
+    shown = [rows[curve] for curve in figures.shown_curves(figure, list(rows))]
     states = {row.state for row in shown}
     if DIFFERS in states or NOT_COMPARED in states:
         names = [row.name for row in shown if row.state in (DIFFERS, NOT_COMPARED)]
@@ -238,11 +242,14 @@ def _by_curves(label: str, curves: Sequence[Row]) -> tuple[str, str]:
     )
 
 
-def _shows(need: figures.Need, name: str) -> bool:
-    experiment, stem = name.split("/", 1)
-    return experiment == need.experiment and (
-        need.variants is None or any(stem.startswith(f"{variant}_M") for variant in need.variants)
-    )
+def _curve(name: str) -> Curve:
+    """The curve that a row is about.
+
+    >>> _curve("sine/cbo_float64_M100_N200")
+    Curve(experiment='sine', variant='cbo_float64', M=100, N=200)
+    """
+    experiment, variant, M, N = re.fullmatch(r"(.+?)/(.+)_M(\d+)_N(\d+)", name).groups()
+    return Curve(experiment, variant, int(M), int(N))
 
 
 # --- Verdicts -------------------------------------------------------------------------------------------------------
@@ -270,7 +277,4 @@ def _verdicts(one: Path, other: Path) -> Iterator[Row]:
 def _claims(path: Path) -> dict[int, dict[str, Any]]:
     if not path.is_file():
         return {}
-    try:
-        return {int(row["id"]): {"verdict": row["verdict"], **row} for row in json.loads(path.read_text("utf-8"))}
-    except (ValueError, KeyError, TypeError):
-        raise FileRefused(f"{path}: not the verdicts of this pipeline; delete it and make it again") from None
+    return {int(row["id"]): row for row in read_verdicts(path)}

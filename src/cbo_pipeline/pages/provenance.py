@@ -15,9 +15,8 @@ import xarray as xr
 
 from cbo_pipeline.claims.reading_plan import JOINT
 from cbo_pipeline.config import memory
-from cbo_pipeline.errors import FileRefused
 from cbo_pipeline.files import whole_file
-from cbo_pipeline.results import job_times
+from cbo_pipeline.results import job_times, json_files
 from cbo_pipeline.results.ledger import READINGS
 from cbo_pipeline.results.stage_code import digest_of
 
@@ -77,7 +76,9 @@ def read(folder: Path, summaries: Mapping[str, xr.Dataset]) -> Made:
         parts = tuple(Part(**part) for part in told.get("parts", ()))
         return Made(**{key: value for key, value in told.items() if key not in OWN_KEYS} | {"parts": parts})
     except (ValueError, TypeError, AttributeError):
-        raise FileRefused(f"{path}: not a provenance of this pipeline; delete it and make it again") from None
+        raise json_files.refused(
+            path, f"not a provenance of this pipeline; {json_files.AGAIN}", "other-kind"
+        ) from None
 
 
 def write(made: Made, folder: Path) -> None:

@@ -298,8 +298,8 @@ def _page(said, drawn, claims, made: provenance.Made, output: Path) -> str:
         _table(("package", "version"), list(made.versions.items())),
         "## What it cost",
         "One thread per job, unless more were asked for (`--set-threads`). The wall time is that in which at least"
-        " one job of the stage was running; stages overlap. Core hours are processor time by the jobs' benchmark files; Snakemake looks every half minute, so"
-        " that the end of a job may be missing.",
+        " one job of the stage was running; stages overlap. Core hours are processor time by the jobs' benchmark"
+        " files; Snakemake looks every half minute, so that the end of a job may be missing.",
     ]
     for part in made.parts:
         heading = part.what[:1].upper() + part.what[1:]

@@ -7,9 +7,12 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import xarray as xr
+
 from cbo_pipeline import claims, figures
 from cbo_pipeline.claims import files, speed
 from cbo_pipeline.claims.evidence import Evidence
+from cbo_pipeline.config import Curve
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.pages import claims as pages
 from cbo_pipeline.pages import index, provenance
@@ -55,8 +58,7 @@ def fill(
         drawn = pool.map(_draw, jobs)
         rows = claims.judge_all(evidence)
         if found.is_file():
-            words = readings.read(found)["robustness"]
-            rows = [{**row, "robustness": words[str(row["id"])]} for row in rows]
+            rows = readings.with_robustness(rows, found)
         pages.write_verdicts(rows, output / "claims.json")
         yield pages.tally(rows)
         measured = speed.speed(evidence)
@@ -106,11 +108,19 @@ def _draw(job: str) -> str:
     else:
         figure = figures.find(job)
         experiments = {need.experiment for need in (*figure.needs, *figure.also)}
-        data = {name: found for name, found in evidence.summaries.items() if name in experiments}
+        data = {name: _shown(figure, found) for name, found in evidence.summaries.items() if name in experiments}
         measured = {need.experiment for need in figure.needs} if figure.costs else set()
         costs = [cost for cost in evidence.costs if cost["experiment"] in measured]
         figures.draw_data(figure, data, costs, evidence.checks, files)
     return f"{_figure(output, job)}{', '.join(suffixes)}"
+
+
+def _shown(figure: figures.Figure, data: xr.Dataset) -> xr.Dataset:
+    """The curves of a summary that a figure shows, as the workflow hands them to it."""
+    experiment, sizes = data.attrs["experiment"], zip(*(data[n].values for n in ("variant", "M", "N")), strict=True)
+    curves = [Curve(experiment, str(variant), int(M), int(N)) for variant, M, N in sizes]
+    shown = set(figures.shown_curves(figure, curves))
+    return data.isel(curve=[k for k, curve in enumerate(curves) if curve in shown])
 
 
 def _figure(output: Path, name: str) -> Path:

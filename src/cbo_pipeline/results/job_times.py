@@ -8,10 +8,13 @@ known.
 """
 
 import csv
+import re
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from cbo_pipeline.config.names import seeds_of, short_list
 
 # Stages other than training, by what their files are called below results/benchmarks.
 STAGES = {
@@ -48,11 +51,13 @@ class Job:
 
 
 def read(folder: Path) -> list[Job]:
-    """All jobs of which there is a benchmark below the folder."""
+    """All jobs of which there is a benchmark below the folder; one that a full disk cut short is left out."""
     jobs = []
     for path in sorted(folder.rglob("*.tsv")):
         with path.open(newline="") as file:
-            row = next(csv.DictReader(file, delimiter="\t"))
+            row = next(csv.DictReader(file, delimiter="\t"), {})
+        if None in (row.get(name) for name in ("s", "cpu_time", "max_rss")):
+            continue
         # A job that ended before the first look has neither.
         processor, memory = (
             None if row[name] in ("-", "NA") else float(row[name]) for name in ("cpu_time", "max_rss")
@@ -64,13 +69,33 @@ def read(folder: Path) -> list[Job]:
 
 
 def typical_seconds(jobs: Iterable[Job]) -> dict[str, float]:
-    """By curve, such as sine/cbo_M100_N200: the median over its runs of the processor seconds that one took."""
+    """By curve, such as sine/cbo_M100_N200: the median over its jobs of the processor seconds that a run took.
+
+    >>> jobs = [Job(("sine", "cbo", f"M5_N8_{seeds}"), 0, 20, 20, None) for seeds in ("seed3", "seeds_0to9")]
+    >>> typical_seconds(jobs[:1]), typical_seconds(jobs[1:])
+    ({'sine/cbo_M5_N8': 20.0}, {'sine/cbo_M5_N8': 2.0})
+    """
     found: dict[str, list[float]] = {}
     for job in jobs:
-        sizes, seed, _ = job.parts[-1].partition("_seed")
-        if len(job.parts) == 3 and seed and job.parts[0] not in STAGES:
-            found.setdefault(f"{job.parts[0]}/{job.parts[1]}_{sizes}", []).append(job.processor)
+        named = re.fullmatch(r"(M\d+_N\d+)_(?:seed\d+|seeds_(\w+))", job.parts[-1])
+        if len(job.parts) == 3 and named and job.parts[0] not in STAGES:
+            runs = len(seeds_in_name(named[2])) if named[2] else 1
+            found.setdefault(f"{job.parts[0]}/{job.parts[1]}_{named[1]}", []).append(job.processor / runs)
     return {curve: statistics.median(seconds) for curve, seconds in found.items()}
+
+
+def name_of_seeds(seeds: Iterable[int]) -> str:
+    """Seeds as the name of a job of several runs has them.
+
+    >>> name_of_seeds([0, 1, 2, 7]), seeds_in_name("0to2_7")
+    ('0to2_7', [0, 1, 2, 7])
+    """
+    return short_list(seeds).replace("-", "to").replace(",", "_")
+
+
+def seeds_in_name(text: str) -> list[int]:
+    """The inverse of ``name_of_seeds``."""
+    return seeds_of(text.replace("_", ",").replace("to", "-"))
 
 
 def wall_seconds(jobs: Iterable[Job]) -> float:

@@ -189,6 +189,9 @@ def _summary(path: Path, data: xr.Dataset, known: _Known, stored: Mapping[str, s
     return Row(str(path), "summary", _worst(codes), _worst(settings), known.versions(stored))
 
 
+KEYS_BY_KIND = {"cost": costs.KEYS, "check": checks.KEYS}
+
+
 def _worst(words: Sequence[str]) -> str:
     """What does not fit, each once; else whether all is in the config."""
     others = [word for word in dict.fromkeys(words) if word not in (FITS, NOT_IN_CONFIG)]
@@ -202,9 +205,10 @@ def _json(path: Path, known: _Known) -> Row | None:
         return Row(str(path), "refused", code="not valid JSON")
     if not isinstance(content, dict) or content.get("kind") not in ("cost", "check"):
         return _verdicts(path, content, known)
-    content = json_files.read(path, {"cost": costs.KEYS, "check": checks.KEYS})
+    content = json_files.read(path, {kind: (*keys, "code", "versions") for kind, keys in KEYS_BY_KIND.items()})
     stored = known.versions(content["versions"])
     if content["kind"] == "check":
+        checks.require_content(content, path)
         return Row(str(path), "check", same(content["code"], code.check_digest(content["check"])), FITS, stored)
     words = same(content["code"], code.cost_digest(content["method"], content["problem"]))
     name = RunName(*(content[key] for key in ("experiment", "variant", "M", "N")), 0)

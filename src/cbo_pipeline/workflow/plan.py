@@ -189,26 +189,15 @@ class Plan:
 
     # --- Figures ------------------------------------------------------------------------------------------------
 
-    def shows(self, need: Need, curve: Curve) -> bool:
-        """Whether a figure that states this need shows this curve."""
-        if curve.experiment != need.experiment or (need.variants is not None and curve.variant not in need.variants):
-            return False
-        if need.sweep is None:
-            return True
-        same = [c for c in self.curves if (c.experiment, c.variant) == (curve.experiment, curve.variant)]
-        other = "N" if need.sweep == "M" else "M"
-        return getattr(curve, other) == max(getattr(c, other) for c in same)
-
     def shown_curves(self, figure: Figure) -> list[Curve]:
-        needs = (*figure.needs, *figure.also)
-        return [curve for curve in self.curves if any(self.shows(need, curve) for need in needs)]
+        return figures.shown_curves(figure, self.curves)
 
     def can_draw(self, figure: Figure) -> bool:
         """A config without an experiment or a variant that a figure shows does not make that figure."""
         return all(self._has(need) for need in figure.needs)
 
     def _has(self, need: Need) -> bool:
-        variants = {curve.variant for curve in self.curves if self.shows(need, curve)}
+        variants = {curve.variant for curve in self.curves if figures.shows(need, curve, self.curves)}
         return bool(variants) and variants >= set(need.variants or ())
 
     def summaries_of_figure(self, label: str) -> list[str]:
@@ -220,11 +209,12 @@ class Plan:
 
     def checks_of_figure(self, label: str) -> list[str]:
         """Those that can be made: a check that reads runs needs them in the config."""
-        return [check_file(name) for name in self.figures[label].checks if self.runs_of_check(name)]
+        names = self.figures[label].checks
+        return [check_file(name) for name in names if name not in checks.OF_RUNS or self.runs_of_check(name)]
 
     def runs_of_check(self, name: str) -> list[str]:
         """The files of the runs that a check reads."""
-        return [run_file(run) for run in self.runs if run.experiment == checks.OF_RUNS[name]]
+        return [run_file(run) for run in self.runs if run.experiment == checks.OF_RUNS.get(name)]
 
     # --- Claims and all -----------------------------------------------------------------------------------------
 

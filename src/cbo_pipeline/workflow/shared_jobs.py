@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from cbo_pipeline.config import Curve, Run, RunName, memory
-from cbo_pipeline.config.names import seeds_of, short_list
+from cbo_pipeline.config.names import short_list
+from cbo_pipeline.results.job_times import name_of_seeds, seeds_in_name
 from cbo_pipeline.workflow import doubted_runs
 from cbo_pipeline.workflow.plan import curve_of
 
@@ -62,7 +63,7 @@ class SharedJob:
         >>> SharedJob(Curve("sine", "cbo", 5, 8), (0, 1, 2, 7), None, "").name
         'train_sine_cbo_M5_N8_seeds_0to2_7'
         """
-        return _prefix(self.curve, self.reading) + short_list(self.seeds).replace("-", "to").replace(",", "_")
+        return _prefix(self.curve, self.reading) + name_of_seeds(self.seeds)
 
     @property
     def outputs(self) -> list[str]:
@@ -127,8 +128,7 @@ def jobs_of_names(all_runs: Iterable[Runs], words: Iterable[str]) -> list[Shared
         for prefix, (runs, curve) in curves.items():
             seeds = name.removeprefix(prefix)
             if seeds != name and re.fullmatch(r"\d+(to\d+)?(_\d+(to\d+)?)*", seeds):
-                numbers = seeds_of(seeds.replace("_", ",").replace("to", "-"))
-                found[name] = _job(runs, curve, numbers)
+                found[name] = _job(runs, curve, seeds_in_name(seeds))
     return list(found.values())
 
 
@@ -171,7 +171,7 @@ def _names_in(folder: Path) -> set[str]:
 
 def _named_shortly(prefix: str, seeds: list[int]) -> list[list[int]]:
     """The seeds, halved until the names of their rules are short enough."""
-    if len(seeds) < 2 or len(prefix) + len(short_list(seeds).replace("-", "to")) <= LONGEST:
+    if len(seeds) < 2 or len(prefix) + len(name_of_seeds(seeds)) <= LONGEST:
         return [seeds] if seeds else []
     half = len(seeds) // 2
     return [*_named_shortly(prefix, seeds[:half]), *_named_shortly(prefix, seeds[half:])]

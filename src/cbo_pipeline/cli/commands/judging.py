@@ -95,8 +95,7 @@ def _claims(options) -> int:
     rows, measured = claims.judge_all(evidence), speed.speed(evidence)
     errors = evidence.checks.get("rule_errors")
     if options.readings:
-        found = readings.read(options.readings)["robustness"]
-        rows = [{**row, "robustness": found[str(row["id"])]} for row in rows]
+        rows = readings.with_robustness(rows, options.readings)
     if options.json:
         pages.write_verdicts(rows, options.json)
     if options.speed:

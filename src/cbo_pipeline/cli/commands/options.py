@@ -52,7 +52,7 @@ def add_run(command: argparse.ArgumentParser) -> None:
     """The options that say which run is meant."""
     command.add_argument("--experiment", help="experiment of the config, such as sine")
     command.add_argument("--method", help="method or variant of that experiment, such as cbo or adam")
-    command.add_argument("--seed", type=int, help="seed of data, start, batches and noise (default 0)")
+    command.add_argument("--seed", type=seed, help="seed of data, start, batches and noise (default 0)")
     command.add_argument(
         "--width", type=int, metavar="M", help="width M of the network (default: the config's first)"
     )
@@ -156,6 +156,13 @@ def seconds(text: str) -> float:
     if not float(text) >= 0:
         raise ValueError(text)
     return float(text)
+
+
+def seed(text: str) -> int:
+    """A whole number that argparse refuses if it is below zero."""
+    if int(text) < 0:
+        raise ValueError(text)
+    return int(text)
 
 
 def count(text: str) -> int:

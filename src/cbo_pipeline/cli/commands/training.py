@@ -49,7 +49,7 @@ def declare(commands) -> None:
     command.add_argument(
         "--threads",
         type=count,
-        default=os.environ.get(THREADS, "1"),
+        default=os.environ.get(THREADS) or "1",
         metavar="N",
         help=f"threads for a long run on MNIST or a table: the same bytes, sooner (default: ${THREADS}, or 1)",
     )

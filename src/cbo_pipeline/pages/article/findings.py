@@ -18,7 +18,7 @@ from cbo_pipeline.pages.index.content import Claim
 FLOOR = 1e-6  # a risk below it is at the floor of single precision
 NEAR = 0.02  # so close are a growth per step that was measured and one that is explained
 AGAIN = 10  # a spread has grown again if it comes to be so many times its lowest value
-BARYCENTRES, LEAPS = 14, 6  # the claims that look at them
+BARYCENTRES = 14  # the claim that looks at them
 
 
 @dataclass(frozen=True)
@@ -216,8 +216,8 @@ def _simulated(check: Mapping[str, Any] | None, measured: float, mean: float) ->
     text = (
         "The first is an average over directions: after many steps a few of them, which have spread most, make up"
         " nearly all of it, and the sum over as many as there are grows more slowly. And while the same particle"
-        f" stays the best, the factor is the second. In a simulation of {check['directions']} such directions, as many as"
-        " there are weights of pixels that are blank in all images, and of nothing else, over"
+        f" stays the best, the factor is the second. In a simulation of {check['directions']} such directions, as"
+        " many as there are weights of pixels that are blank in all images, and of nothing else, over"
         f" {counted(check['steps'], 'step')}, the variance grows per step by a factor of {', '.join(told)}"
         f" (medians of {len(every) // len(by_again)}). "
     )

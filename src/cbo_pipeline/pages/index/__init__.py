@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 NAME = "index.html"
 LARGEST = 6_000_000  # bytes: a page that opens at once, also from a mail
 DETAILS = (1.0, 0.5, 0.25, 0.1)  # shares of the points of single runs that are tried
-ASSETS = tuple(Path(__file__).with_name(name) for name in ("page.css", "page.js"))
 
 
 def write(results: Path, output: Path, readings: Path | None = None, wanted: int = LARGEST) -> int:
@@ -47,7 +46,10 @@ def write_content(found: "Content", output: Path, wanted: int = LARGEST) -> int:
             break
     if len(text) > LARGEST:
         raise UserError(
-            f"{output}: the page would have {len(text)} bytes, but at most {LARGEST} are allowed", code="size"
+            f"{output}: the page would have {len(text)} bytes, but at most {LARGEST} are allowed; make one of fewer"
+            " experiments (only_experiments in a file for --configfile)",
+            code="size",
+            file=str(output),
         )
     with whole_file(output) as partial:
         partial.write_bytes(text)

@@ -14,11 +14,11 @@ import numpy as np
 import xarray as xr
 
 from cbo_pipeline.claims.rule import VERDICTS
-from cbo_pipeline.errors import FileRefused, UserError
+from cbo_pipeline.errors import UserError
 from cbo_pipeline.pages import provenance
 from cbo_pipeline.results import checks as check_files
+from cbo_pipeline.results import json_files, summaries
 from cbo_pipeline.results import readings as reading_files
-from cbo_pipeline.results import summaries
 
 
 @dataclass(frozen=True)
@@ -153,12 +153,7 @@ def read(folder: Path, readings: Path | None = None) -> Content:
 
 
 def _json(path: Path) -> Any:
-    if not path.is_file():
-        return None
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        raise FileRefused(f"{path}: not valid JSON; delete it and make it again") from None
+    return json_files.parse(path) if path.is_file() else None
 
 
 def _claim(row: Any, robust: Mapping[str, str], path: Path) -> Claim:
@@ -167,14 +162,17 @@ def _claim(row: Any, robust: Mapping[str, str], path: Path) -> Claim:
         row = {"robustness": robust.get(str(row["id"])), **{k: v for k, v in row.items() if v is not None}}
         known = {name: row[name] for name in Claim.__dataclass_fields__ if row.get(name) is not None}
         if known["verdict"] not in VERDICTS:
-            raise FileRefused(f"{path}: claim {known['id']} has the unknown verdict {known['verdict']!r}")
+            words = f"claim {known['id']} has the unknown verdict {known['verdict']!r}; {json_files.AGAIN}"
+            raise json_files.refused(path, words, "not-an-option", "verdict")
         known["id"] = int(known["id"])
         known["line"] = tuple(np.atleast_1d(known.get("line", ())).astype(float).tolist())
         if "spread" in known:
             known["spread"] = tuple(known["spread"])
         return Claim(**known)
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise FileRefused(f"{path}: not the verdicts of this pipeline; delete it and make it again") from None
+        raise json_files.refused(
+            path, f"not the verdicts of this pipeline; {json_files.AGAIN}", "other-kind"
+        ) from None
 
 
 def _curves(experiment: str, data: xr.Dataset):

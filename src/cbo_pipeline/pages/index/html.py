@@ -85,7 +85,7 @@ def _own_experiments(content: Content, links: Links, charts: list[Chart]) -> str
     )
     return (
         '<section class="chapter" id="own" aria-labelledby="own-title"><h2 id="own-title">Own experiments</h2>'
-        "<p>Experiments of the config that no figure of the paper shows: the median over the seeds with its"
+        "<p>All curves of the experiments that have no figure of their own above: the median over the seeds with its"
         " quartiles, and for a sweep where its runs ended (the median of their last epochs).</p>"
         f"{pictures}</section>"
     )

@@ -15,7 +15,7 @@ from cbo_pipeline.results.job_times import span
 PAPER = "Mean-Field Model for Two-Layer Neural Networks Trained with Consensus-Based Optimization"
 MEANINGS = {
     "holds": "the number is on the right side of its line, with its whole interval",
-    "holds in part": "only a part of the claim holds, or it holds under a condition; the sentence says which",
+    "holds in part": "of a claim with several parts some hold and some do not; the sentence says which",
     "undecided": "the interval contains the line: these seeds cannot tell",
     "does not hold": "the number is on the wrong side of its line, with its whole interval",
     "not tested at this scale": "the results are smaller than the paper's, or missing",
@@ -65,7 +65,8 @@ paper: it is judged by its words.</p>
 </div>
 <ul class="tally" aria-label="Verdicts">{tally}</ul>
 <details class="aside"><summary>What the verdicts mean</summary><dl class="meanings">{meanings}</dl>
-<p>Each claim has a number, and a line that was drawn before the number was known. {html.escape(rule.EXPLANATION)}</p>
+<p>Each claim has a number and a line, both written in code, with the reason for the line beside it. Several lines
+were revised after earlier results had been seen; docs/reproduction.md says which. {html.escape(rule.EXPLANATION)}</p>
 </details>
 </header>
 <nav class="strip" aria-label="The claims"><ol>{strip}</ol></nav>

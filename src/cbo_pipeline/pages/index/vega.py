@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -65,10 +65,6 @@ class Chart:
     options: tuple[tuple[str, str], ...] = ()  # places of switches, and their labels
     player: tuple[str, ...] = ()
     table: tuple[Sequence[str], Sequence[Sequence[str]]] | None = None
-    width: int | None = None
-
-    def under(self, title: str) -> "Chart":
-        return replace(self, title=title)
 
 
 @dataclass
