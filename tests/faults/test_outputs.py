@@ -405,12 +405,14 @@ def test_redraw_fills_no_folder_that_holds_something_else(good, capsys, name, co
 
 @pytest.mark.parametrize("name", ["theirs", "claims.md", "summary.nc"])
 def test_publish_clears_no_folder_of_others(good, capsys, name, record_property):
+    """Not even one with a page about `make publish`, such as a checkout of the project."""
     (good / "theirs").mkdir()
-    (good / "theirs" / "README.md").write_text("my own page")
+    (good / "theirs" / "README.md").write_text("my own page on `make publish`")
     for part in ("summary", "benchmarks/sine/cbo"):
         (good / part).mkdir(parents=True)
     shutil.copy(good / "summary.nc", good / "summary" / "sine.nc")
     (good / "benchmarks" / "sine" / "cbo" / "M5_N8_seed0.tsv").write_text("s\tcpu_time\tmax_rss\n1\t1\t1\n")
     error = refusal(capsys, ["publish", "--results", ".", "--output", name], good)
+    assert [path.name for path in (good / "theirs").iterdir()] == ["README.md"]
     assert error.code in ("foreign", "not-a-folder"), error
     record_property("refused", "a folder that must not be filled")

@@ -291,6 +291,35 @@ def test_one_run_at_the_horizon_decides_nothing():
     assert verdict(4, results)["verdict"] == UNDECIDED
 
 
+def test_a_race_goes_on_until_all_runs_of_one_method_are_there():
+    """At epoch 100 one run of the hybrid is not at 0.1, and neither is Adam: that pair would be a tie."""
+    results = mnist_results(adam_end=0.3, horizon=[long_run("hybrid", HYBRID_LONG)])
+    risk = results.summaries["mnist"]["risk"].values
+    risk[4, :, 101:] = np.geomspace(0.3, 1e-3, 500)
+    risk[1, 3, :101] = np.maximum(risk[1, 3, :101], 0.11)
+    row = verdict(5, results)
+    assert row["verdict"] == HOLDS, row["seen"]
+    assert "first at 8 of 8 risks that Adam reaches and" in row["seen"]
+
+
+def test_speeds_are_told_over_the_epochs_that_each_method_has():
+    """A method that was run for longer is at a risk when it is, whatever the others do."""
+    results = mnist_results(adam_end=0.3)
+    results.summaries["mnist"]["risk"].values[4, :, 101:] = np.geomspace(0.3, 1e-3, 500)
+    table = speed.speed(results)["epochs_to_reach"]["methods"]
+    assert {name: one["epochs_run"] for name, one in table.items()} == {"adam": 600, "cbo": 100, "hybrid": 100}
+    assert 300 < table["adam"]["epochs"][0.01] < 600
+    assert np.isinf(table["hybrid"]["epochs"][0.01])
+
+
+def test_a_rate_that_is_too_slow_to_leap_is_told():
+    """Its runs are stable as far as they go, and do not come near the risks from which others leap."""
+    results = mnist_results(adam_end=0.3)
+    results.summaries["mnist"]["risk"].values[2:4, :, 60:] *= 1e-6
+    seen = verdict(6, results)["seen"]
+    assert seen.count("it is slow: its lowest risk is 0.3") == 2, seen
+
+
 def test_the_hybrid_at_the_horizon_is_compared_over_adam_s_leaps():
     quiet = mnist_results(first=500, horizon=[long_run("hybrid", HYBRID_LONG)])
     row = verdict(6, quiet)

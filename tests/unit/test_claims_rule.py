@@ -78,6 +78,17 @@ def test_a_claim_of_parts_has_the_verdict_that_every_outcome_of_its_open_parts_w
     assert rule.combined(parts) == (outcomes.pop() if len(outcomes) == 1 else UNDECIDED)
 
 
+@given(st.lists(st.sampled_from([HOLDS, FAILS, UNDECIDED]), min_size=1, max_size=4))
+def test_a_statement_of_criteria_has_the_verdict_that_every_outcome_of_the_open_ones_would_give(verdicts):
+    """As for the parts of a claim, but one criterion that fails is enough."""
+    criteria = [rule.Part(str(k), float(k), rule.EVERYTHING, found) for k, found in enumerate(verdicts)]
+    options = [[HOLDS, FAILS] if found == UNDECIDED else [found] for found in verdicts]
+    outcomes = {HOLDS if set(outcome) == {HOLDS} else FAILS for outcome in itertools.product(*options)}
+    expected = outcomes.pop() if len(outcomes) == 1 else UNDECIDED
+    assert rule.all_of("all", criteria, criteria[-1]).verdict == expected
+    assert rule.all_of("all", criteria, criteria[-1]).value == len(criteria) - 1
+
+
 def test_both_sides_need_the_same_evidence():
     for interval in (Interval(-2, -1), Interval(-1, 1), Interval(1, 2), rule.EVERYTHING):
         mirrored = Interval(-interval.high, -interval.low)

@@ -125,6 +125,19 @@ def test_a_figure_of_other_bytes_is_as_its_curves(tmp_path):
     assert changed["meanfield_diagram"] == AGREES  # a drawing without results
 
 
+def test_a_figure_is_told_by_all_curves_that_it_shows_and_by_no_other():
+    """Also by those that it shows where they are there; a sweep along M does not show the others along N."""
+    names = ("mnist/adam_M20_N1", "mnist/cbo_M20_N1000", "mnist/hybrid_M20_N1000")
+    rows = [compare.Row("curve", name, SAME) for name in names]
+    rows.append(compare.Row("curve", "mnist_horizon/cbo_M20_N1000", DIFFERS))
+    assert compare._by_curves("comparison_cbo_adam", rows)[0] == DIFFERS
+    assert compare._by_curves("comparison_cbo_adam", rows[:-1])[0] == AGREES
+    sizes = {(10, 200): SAME, (200, 200): SAME, (200, 10): DIFFERS}
+    square = [compare.Row("curve", f"square/ot_cbo_M{M}_N{N}", state) for (M, N), state in sizes.items()]
+    assert compare._by_curves("mean_field_M", square)[0] == AGREES
+    assert compare._by_curves("mean_field_N", square)[0] == DIFFERS
+
+
 def test_another_verdict_differs(tmp_path):
     one, other = folder(tmp_path / "one"), folder(tmp_path / "other", verdict="undecided")
     assert states(one, other)["claim 1"] == DIFFERS

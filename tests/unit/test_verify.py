@@ -148,6 +148,16 @@ def test_a_damaged_file_is_a_row_of_the_table(folder):
     assert any(str(path) in line for line in verify.lines(list(found.values())))
 
 
+@pytest.mark.parametrize("change", [{"check": "winners"}, {"versions": None}, {"residual": None}])
+def test_a_check_that_is_not_ours_is_a_row_of_the_table(folder, change):
+    """A check that nobody makes, or one without its versions or a number, is refused by name like any other file."""
+    path = folder / "checks" / "barycentres.json"
+    content = json.loads(path.read_text()) | change
+    path.write_text(json.dumps({key: value for key, value in content.items() if value is not None}))
+    (row,) = misfits(folder).values()
+    assert (row.kind, row.path) == ("refused", str(path))
+
+
 @pytest.mark.parametrize("kind", ["png", "pdf"])
 def test_a_figure_tells_the_code_that_drew_it(tmp_path, monkeypatch, kind):
     pyplot = pytest.importorskip("matplotlib.pyplot")

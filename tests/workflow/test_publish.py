@@ -367,6 +367,12 @@ def test_wall_time_counts_parallel_jobs_once_and_no_pauses():
     assert stages.wall_seconds([]) == 0
 
 
+def test_a_benchmark_that_a_full_disk_cut_short_is_left_out(tmp_path):
+    for name, text in {"a": "s\tcpu_time\tmax_rss\n2\t1\t1\n", "b": "", "c": "s\tcpu_time", "d": "s\n1\n"}.items():
+        (tmp_path / f"{name}.tsv").write_text(text)
+    assert [job.parts for job in stages.read(tmp_path)] == [("a",)]
+
+
 def test_every_rule_that_runs_a_command_has_a_benchmark_of_a_known_stage():
     for path in (ROOT / "workflow/rules").glob("*.smk"):
         for rule in re.split(r"^\s*(?=rule\b|use rule )", path.read_text(), flags=re.MULTILINE):

@@ -59,6 +59,20 @@ def test_a_sweep_shows_the_mean_at_the_last_epoch(sweeps, in_style, label, swept
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
 
 
+def test_a_run_that_diverged_is_not_left_out_of_a_mean(sweeps, in_style):
+    """As in the claims it is infinitely bad; a seed that was never run is no run."""
+    data = joined(sweeps)
+    one = int(np.flatnonzero(((data["M"] == 3) & (data["N"] == 8)).values)[0])
+    other = int(np.flatnonzero(((data["M"] == 8) & (data["N"] == 8)).values)[0])
+    data["risk"][{"curve": one, "seed": 1, "epoch": slice(4, None)}] = np.nan
+    data["risk"][{"curve": other, "seed": 1}] = np.nan
+    lines = {line.get_label(): line for line in square.mean_field_M({"square": data}).axes[0].lines}
+    assert "runs (1 diverged)" in lines
+    shown = lines["mean at epoch 6"].get_ydata()
+    assert np.isinf(shown[0])
+    assert shown[1] == pytest.approx(float(data["risk"].isel(curve=other, seed=0, epoch=-1)))
+
+
 def test_the_guide_has_the_slope_of_one_over_M(sweeps, in_style):
     axes = square.mean_field_M({"square": joined(sweeps)}).axes[0]
     guide = next(line for line in axes.lines if line.get_label() == "slope $1/M$")
