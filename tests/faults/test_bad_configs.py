@@ -13,7 +13,7 @@ from cbo_pipeline.config import check_config, load_config, memory, resolve, runs
 from cbo_pipeline.config.keys import GRID_KEYS, run_keys
 from cbo_pipeline.config.schema import schema
 from cbo_pipeline.errors import ConfigError
-from cbo_pipeline.results import netcdf, summaries
+from cbo_pipeline.results import job_times, netcdf, summaries
 from cbo_pipeline.results import runs as run_files
 from cbo_pipeline.results.summaries import summarise_curve
 from cbo_pipeline.training.loop import train
@@ -54,6 +54,10 @@ TABLE = [
     ("experiments: {Sine: {methods: {cbo: {}}}}", "bad-name", "experiments"),
     ("experiments: {'../x': {methods: {cbo: {}}}}", "bad-name", "experiments"),
     ("experiments: {'$(id)': {methods: {cbo: {}}}}", "bad-name", "experiments"),
+    *(
+        (f"experiments: {{{stage}: {{problem: sine, methods: {{cbo: {{}}}}}}}}", "bad-name", f"experiments.{stage}")
+        for stage in job_times.STAGES
+    ),
     ("experiments: {other: {methods: {cbo: {}}}}", "unknown-name", "experiments.other"),
     ("experiments: {other: {problem: sin, methods: {cbo: {}}}}", "unknown-name", "experiments.other.problem"),
     ("experiments: {other: {problem: sine}}", "missing", "experiments.other.methods"),

@@ -51,7 +51,9 @@ def made(tmp_path_factory):
         netcdf.write(curves[-1], folder / "summary" / f"{run.name.curve}.nc")
         costs.write(cost.measure(run, 0.0), folder / "cost" / f"{run.name.curve}.json")
     netcdf.write(summaries.join(curves), folder / "summary" / "sine.nc")
-    checks.write("barycentres", dict.fromkeys(checks.CONTENT["barycentres"], 0.0), folder / "checks" / "barycentres.json")
+    checks.write(
+        "barycentres", dict.fromkeys(checks.CONTENT["barycentres"], 0.0), folder / "checks" / "barycentres.json"
+    )
     (folder / "claims.json").write_text("[]")
     return folder
 

@@ -27,10 +27,16 @@ def check_config(config: dict) -> None:
     _warn_where_consensus_is_not_guaranteed(config)
 
 
+# Folders of logs and benchmarks beside those of the experiments (``results.job_times``).
+STAGES = ("data", "cost", "summary", "figures", "checks", "claims", "settings", "readings", "index")
+
+
 def _check_taken(config: dict) -> None:
     """Every key of an experiment is taken by somebody, and nobody says both M or N and a grid at one place."""
     for name, experiment in config["experiments"].items():
         place = f"experiments.{name}"
+        if name in STAGES:
+            raise messages.refuse(place, "a stage of the workflow has this name; choose another", "bad-name")
         used = {*keys.taken_keys(keys.Loop), *keys.GRID_KEYS}
         _check_grid(experiment, place)
         for variant, own in experiment["methods"].items():

@@ -171,7 +171,12 @@ def _crossing(found: Mapping[str, Any]) -> tuple[Sequence[str], list[list[str]]]
     if "not_tested" in found:
         return ("reason",), [[f"{NOT_TESTED}: {found['not_tested']}"]]
     seconds = ", ".join(f"{name} {number(s)}" for name, s in found["seconds_per_epoch"].items())
-    columns = ("epoch", "90 % of resamples", "resamples in which it never is", "seconds per epoch")
+    columns = (
+        "epoch",
+        f"{1 - 2 * rule.ERROR:.0%} of resamples",
+        "resamples in which it never is",
+        "seconds per epoch",
+    )
     return columns, [[number(found["epoch"]), interval(found["spread"]), f"{found['never_in']:.0%}", seconds]]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from cbo_pipeline.claims import rule
 from cbo_pipeline.claims.evidence import CurveResults, Evidence, NotTested, shared_seeds
-from cbo_pipeline.claims.statistics import divergence, end, first_leap, log_ratio, middle, together
+from cbo_pipeline.claims.statistics import LEAP, divergence, end, first_leap, log_ratio, middle, together
 from cbo_pipeline.pages.article.numbers import counted, listed, number
 from cbo_pipeline.pages.index.content import Claim
 
@@ -275,7 +275,7 @@ def leap(evidence: Evidence) -> Finding:
             before.append(middle(floors[np.isfinite(first)]))
             starts.append(float(np.min(first)))
         told.append(said)
-    text = "A leap is a risk above ten times the smallest so far. By Adam's learning rate: " + "; ".join(told) + ". "
+    text = f"A leap is a risk above {LEAP} times the smallest so far. By Adam's learning rate: {'; '.join(told)}. "
     if not leaping_rates:
         return Finding(f"{text}So within these epochs Adam does not leap.", False)
     if max(before) > FLOOR:
