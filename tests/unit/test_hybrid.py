@@ -51,7 +51,7 @@ def test_one_particle_without_cbo_is_adam(experiment):
 
 
 def test_a_step_is_the_formula_of_the_paper():
-    """Three steps of Section 3.3.1, written out with whole arrays."""
+    """Three steps of Section 3.4.1, written out with whole arrays."""
     gamma, dt, lambda_, sigma_squared, beta1, beta2, delta = 0.7, 0.02, 1.1, 1.4, 0.85, 0.95, 1e-3
     method = methods.find("hybrid")(
         dt=dt, alpha=30.0, lambda_=lambda_, sigma_squared=sigma_squared, initial="uniform", initial_bound=1.0,

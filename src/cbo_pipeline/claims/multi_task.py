@@ -70,7 +70,7 @@ def five_accurate(evidence: Evidence) -> Judgement:
 
 @claim(
     id=9,
-    section="3.3.2",
+    section="3.4.2",
     claim="Multi-task: recycling one ensemble needs less memory than an ensemble for each task.",
     statistic="bytes that the method keeps, one ensemble relative to separate ones: counted, and measured as the"
     " growth of a process",

@@ -1,4 +1,4 @@
-"""The hybrid of Adam and CBO, Section 3.3.1 of the paper."""
+"""The hybrid of Adam and CBO, Section 3.4.1 of the paper."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final

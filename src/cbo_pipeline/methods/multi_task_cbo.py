@@ -1,4 +1,4 @@
-"""Multi-Task CBO, Section 3.3.2 of the paper: one ensemble, a consensus point for every task."""
+"""Multi-Task CBO, Section 3.4.2 of the paper: one ensemble, a consensus point for every task."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -43,7 +43,7 @@ class MultiTaskCBO(ConsensusMethod):
         return {"particles": problem.initial(self.initial, self.initial_bound, N, rng)}
 
     def look(self, state, problem, batch, clock) -> View:
-        """V(T_p) of Section 3.3.2 for all tasks p."""
+        """V(T_p) of Section 3.4.2 for all tasks p."""
         risks = risks_in(self, state, problem, batch, clock)
         if self.consensus_over == "all" or risks.ndim == 1:
             return self.consensus(state["particles"], risks, clock)

@@ -84,7 +84,7 @@ def hybrid_step(
     particles: Networks, first: Networks, second: Networks, gradient: Networks, V: Networks, noise,
     drift: float, diffusion: float, form: str, gamma: float, rates: Rates,
 ) -> None:  # fmt: skip
-    """theta - gamma dt s^ / (sqrt(r^) + delta) + (1 - gamma) (-lambda dt d + sigma sqrt(dt) d xi), Section 3.3.1."""
+    """theta - gamma dt s^ / (sqrt(r^) + delta) + (1 - gamma) (-lambda dt d + sigma sqrt(dt) d xi), Section 3.4.1."""
     rates = rates._replace(dt=gamma * rates.dt)
     for layer, (name, theta) in enumerate(particles.items()):
         s, r, g = first[name], second[name], gradient[name]

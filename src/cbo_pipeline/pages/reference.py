@@ -1,5 +1,7 @@
 """The reference of the config, made from the schema: docs/configuration.md."""
 
+import json
+
 from cbo_pipeline import methods, problems
 from cbo_pipeline.config import keys
 from cbo_pipeline.config import schema as rules
@@ -16,7 +18,8 @@ wins over it. A variant may start `from` another one, which is resolved last: a 
 that start from it. A file that changes `epochs` need not repeat the lists of epochs (`snapshots`,
 `keep_ensembles`): they are cut. Unknown keys, keys that appear twice, wrong types and values out of bounds stop
 everything before any job starts, with one line that names the key. Settings that mean the same (10 and 10.0, a
-default that is written out) are the same run.
+default that is written out) are the same run. A run on a table (`problem: table`) has further defaults, such as those
+of the methods: `src/cbo_pipeline/config/table.yaml`.
 
 """
 
@@ -25,13 +28,12 @@ def markdown() -> str:
     """The whole page."""
     schema = rules.schema()
     top = {**schema["properties"], **_only(schema, "experiment"), **_only(schema, "method")}
-    users = _users()
     return (
         INTRODUCTION
         + "## Structure\n\n"
-        + _table(top, {}, columns=("key", "what it may be", "unit", "meaning"))
+        + _table(top, {})
         + "\n## Settings\n\n"
-        + _table(schema["x-settings"], users, columns=("key", "what it may be", "unit", "meaning", "taken by"))
+        + _table(schema["x-settings"], {"default": _defaults() | _told(schema["x-settings"]), "taken by": _users()})
     )
 
 
@@ -51,12 +53,43 @@ def _users() -> dict[str, str]:
     return {key: ", ".join(names) for key, names in users.items()}
 
 
-def _table(rules: dict, users: dict[str, str], columns: tuple[str, ...]) -> str:
+def _defaults() -> dict[str, str]:
+    """What holds for a key that is not written, by whom it is taken where that makes a difference."""
+    takers = [(name, package.find(name)) for package in (problems, methods) for name in package.names()]
+    found: dict[str, dict[str, list[str]]] = {}
+    for name, cls in (("every run", keys.Loop), *takers):
+        given, needed = keys.defaults(cls), keys.needed_keys(cls)
+        for key in keys.taken_keys(cls):
+            value = "required" if key in needed else _in_yaml(given[key]) if key in given else "no limit"
+            found.setdefault(key, {}).setdefault(value, []).append(f"`{name}`")
+    return {
+        key: next(iter(by_value))
+        if len(by_value) == 1
+        else "; ".join(f"{value} ({', '.join(names)})" for value, names in by_value.items())
+        for key, by_value in found.items()
+    }
+
+
+def _told(settings: dict) -> dict[str, str]:
+    """Where the meaning of a key tells what holds without it, which the program fills in."""
+    words = {"filled in by the program": "–", "left out:": "see its meaning"}
+    meanings = {key: _meant(rule).get("description", "") for key, rule in settings.items()}
+    return {key: word for key, text in meanings.items() for begin, word in words.items() if begin in text}
+
+
+def _in_yaml(value) -> str:
+    """A default as one would write it."""
+    return f"`{value:g}`" if isinstance(value, float) else f"`{json.dumps(value).strip(chr(34))}`"
+
+
+def _table(rules: dict, further: dict[str, dict[str, str]]) -> str:
+    """``further`` are columns by their heads, each a text by key."""
+    columns = ("key", "what it may be", "unit", "meaning", *further)
     lines = [" | ".join(columns), " | ".join("---" for _ in columns)]
     for key, rule in rules.items():
         rule = _meant(rule)
         cells = [f"`{key}`", _allowed(rule), rule.get("x-unit", ""), rule.get("description", "")]
-        lines.append(" | ".join(cells + ([users.get(key, "")] if "taken by" in columns else [])))
+        lines.append(" | ".join([*cells, *(texts.get(key, "") for texts in further.values())]))
     return "".join(f"| {line} |\n" for line in lines)
 
 

@@ -52,7 +52,7 @@ def _one_factor(x, v, xi, drift, diffusion):
 
 @kernel(nogil=True)
 def hybrid(theta, s, r, g, V, drift, diffusion, one_factor, share, rates, iteration, layer, key):
-    """Section 3.3.1: ``rates`` are those of ``adam``, with gamma dt for dt; ``share`` is 1 - gamma, of CBO's step."""
+    """Section 3.4.1: ``rates`` are those of ``adam``, with gamma dt for dt; ``share`` is 1 - gamma, of CBO's step."""
     N, D = theta.shape
     flat, first_moment, second_moment = theta.reshape(N * D), s.reshape(N * D), r.reshape(N * D)
     gradient = g.reshape(N * D)

@@ -174,7 +174,7 @@ CHAPTERS = (
     ),
     Chapter(
         "multi-task",
-        "Sections 3.3.2 and 4.3, Example 3",
+        "Sections 3.4.2 and 4.3, Example 3",
         "Many tasks, one ensemble",
         r"Can one ensemble serve $P = 100$ tasks at once, $\sin(2\pi x) + \Delta y_p$ with shifts $\Delta y_p$ from"
         " $-1$"
