@@ -4,7 +4,7 @@
 #   make paper     the whole reproduction at the paper's scale: results/index.html
 #   make certain   ... with many seeds, on which the published verdicts are based
 #   make readings  ... with the other readings of the paper
-#   make horizon   ... with MNIST over thousands of epochs (some fourteen core hours)
+#   make horizon   ... with MNIST over thousands of epochs (some seventeen core hours)
 #   make report    Snakemake's report of the demo (make report OF=paper: of the paper)
 #   make verify    do the results in results/ still fit the code and the config?
 #   make publish   docs/reproduction, and the part of README.md on it, from results/ (ADD=yes: added to what is there; AGAIN=yes: from that alone)

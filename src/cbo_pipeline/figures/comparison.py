@@ -1,6 +1,7 @@
 """Single runs beside each other, chosen by hand: a series against the epoch, named by what differs between them."""
 
 import json
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ MOST = len(COLOURS) * len(DASHES)  # runs that can be told apart
 IN_FRAME = 6  # entries of a legend that fit into the frame
 # How much was stored of a run: named only where nothing else differs.
 STORED = ("snapshots", "record_first", "record_every", "keep_ensembles")
+FILLED_IN = ("data_digest", "rows", "classes")  # what a table is follows from its file
+WIDEST = 34  # characters of the label of an axis
 METHODS = {
     "cbo": "CBO", "adam": "Adam", "hybrid": "hybrid", "ot_cbo": "OT-CBO", "multi_task_cbo": "Multi-Task CBO",
 }  # fmt: skip
@@ -94,6 +97,8 @@ def _differing(group: Sequence[Mapping[str, Any]]) -> list[str]:
     """The keys in which the members of a group differ; of what was stored only if there are no others."""
     keys = dict.fromkeys(key for settings in group for key in settings)
     found = [key for key in keys if len({json.dumps(settings.get(key)) for settings in group}) > 1]
+    if "data" in found:
+        found = [key for key in found if key not in FILLED_IN]
     return [key for key in found if key not in STORED] or found
 
 
@@ -116,4 +121,4 @@ def _is_positive(values: np.ndarray) -> bool:
 
 
 def _words(values: xr.DataArray) -> str:
-    return str(values.attrs.get("long_name", values.name))
+    return textwrap.fill(str(values.attrs.get("long_name", values.name)), WIDEST)

@@ -28,7 +28,7 @@ def declare(commands) -> None:
     what = "print instead the summaries of other readings that a publication lacks, as targets for snakemake"
     command.add_argument("--lacking", type=Path, metavar="FOLDER", help=what)
     add_command(commands, "reference", "print the reference of all settings as Markdown", _reference)
-    add_command(commands, "completion", 'completion for bash: eval "$(cbo-pipeline completion)"', _completion)
+    add_command(commands, "completion", 'completion for bash and zsh: eval "$(cbo-pipeline completion)"', _completion)
 
 
 def _show(options) -> int:
