@@ -631,7 +631,7 @@ def test_the_condition_for_consensus(results, expected):
 
 def test_the_line_of_discrete_time_is_where_a_step_keeps_the_mean_square():
     cell = theory.phase_diagram(consensus({1.0: 10, 2.5: 0}))[0]
-    sigma_squared = 2 * cell.lambda_ * theory.discrete_line(cell)
+    sigma_squared = 2 * cell.lambda_ * theory.discrete_line(cell.lambda_, cell.dt)
     assert (1 - cell.lambda_ * cell.dt) ** 2 + sigma_squared * cell.dt == pytest.approx(1)
 
 

@@ -95,7 +95,8 @@ def variance_decays(evidence: Evidence) -> Judgement:
     )
     if most > 1:
         found, of = _better_starts(searched)
-        seen += f"; another start found a better barycentre in {found} of {of} steps"
+        seen += f"; another start found a better barycentre in {found} of {of} steps (those"
+        " at the rounding of float64 among them, which are left out above)"
     if within == UNDECIDED:
         seen += " (a step above the bound shows that the search missed the best barycentre, for which it is stated)"
     details = {"largest_ratio": {one.curve.stem: _kept([one]).largest for one in equal}, "starts": most}
@@ -158,7 +159,8 @@ def _step_ratios(results: CurveResults) -> list[np.ndarray]:
     section="3.3",
     claim="Consensus needs 2 lambda > sigma^2, in any dimension.",
     statistic=f"largest sigma^2 / (2 lambda) at which, in most seeds, the variance fell to {FORMED:g} of its start"
-    f" within {STEPS} steps; the interval begins at the smallest at which it did not, over the widths",
+    f" within {STEPS} steps; the interval runs from the smallest ratio at which it failed at some width to the"
+    " largest at which it did so at some width",
     threshold="consensus in all cases below 1, and in none above",
     why="that it is needed means both: consensus forms where it holds, and nowhere else",
     needs=("consensus_condition/*",),
@@ -178,7 +180,8 @@ def consensus_condition(evidence: Evidence) -> Judgement:
         f"consensus forms in {_count(below)} of {len(below)} cases with sigma^2 < 2 lambda and in {_count(above)} of"
         f" {len(above)} beyond ({len({c.M for c in cells})} widths, {len({c.ratio for c in cells})} ratios,"
         f" {min(c.seeds for c in cells)} runs each), {_limits(cells)}. The condition bounds the mean square of the"
-        f" law; in time steps of {cells[0].dt:g} that is bounded up to {discrete_line(cells[0]):.3g} * 2 lambda"
+        f" law; in time steps of {cells[0].dt:g} that is bounded up to"
+        f" {discrete_line(cells[0].lambda_, cells[0].dt):.3g} * 2 lambda"
     )
     if needed.verdict == FAILS:
         seen += "; particles of a finite ensemble contract for larger sigma too: sufficient, not needed"
@@ -221,9 +224,9 @@ def _cell(results: CurveResults) -> Cell:
     return Cell(ratio, results.M, results.settings["dt"], lambda_, len(formed), share.value, share.verdict)
 
 
-def discrete_line(cell: Cell) -> float:
+def discrete_line(lambda_: float, dt: float) -> float:
     """sigma^2 / (2 lambda) up to which a step contracts the mean square: (1 - lambda dt)^2 + sigma^2 dt = 1."""
-    return (2 - cell.lambda_ * cell.dt) / 2
+    return 1 - lambda_ * dt / 2
 
 
 def _all(cells: list[Cell], expected: str) -> str:

@@ -9,13 +9,13 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cbo_pipeline.claims.statistics import END
 from cbo_pipeline.figures import style
 
 COLOURS = (style.BLUE, style.RED, style.GREEN, style.ORANGE, style.SKY, style.PURPLE, style.BLACK)
 DASHES = ("-", "--", "-.", ":")
 MOST_LABELS = 12  # curves that a legend can name
 MOST_SWEEPS = 3  # panels beside the curves
-END = 0.05  # share of the epochs whose median says where a run ended
 
 
 def overview(data: dict[str, xr.Dataset]) -> Figure:

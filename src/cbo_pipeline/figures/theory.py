@@ -24,7 +24,7 @@ def consensus_condition(data: dict[str, xr.Dataset]) -> Figure:
         linewidths=0.5, zorder=3,
     )  # fmt: skip
     axes.axvline(1, color=style.RED, linewidth=1.3, label=r"$\sigma^2 = 2\lambda$ (the paper)")
-    line = discrete_line(cells[0])
+    line = discrete_line(cells[0].lambda_, cells[0].dt)
     label = rf"$\sigma^2 = \lambda(2 - \lambda\Delta t)$: the mean square, $\Delta t = {cells[0].dt:g}$"
     axes.axvline(line, color=style.BLUE, linewidth=1.3, linestyle="--", label=label)
     bar = figure.colorbar(dots, ax=axes, pad=0.02)

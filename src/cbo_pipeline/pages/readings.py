@@ -10,6 +10,7 @@ import numpy as np
 from cbo_pipeline import files
 from cbo_pipeline.claims.reading_plan import COMBINED, ReadingPlan
 from cbo_pipeline.claims.rule import NOT_TESTED, VERDICTS
+from cbo_pipeline.pages.article.numbers import counted
 from cbo_pipeline.pages.claims import MARKS, interval, markdown_table, number, plain
 from cbo_pipeline.results.stage_code import digest_of
 
@@ -68,24 +69,23 @@ def _hours(hours: float, complete: bool) -> str:
 def tally(found: Found) -> str:
     """How many readings there are, and how many claims turn with one of them."""
     turning = [number for number, text in found["robustness"].items() if text.startswith("turns")]
-    return f"{run(found)}; claims that turn with one: {', '.join(turning) or 'none'}"
+    return f"{counted_readings(found)}; claims that turn with one: {', '.join(turning) or 'none'}"
 
 
-def run(found: Found) -> str:
-    """How many readings were run.
+def counted_readings(found: Found, noun: str = "reading") -> str:
+    """How many readings were run, in words.
 
     >>> judged, missing = {"verdict": "holds"}, {"verdict": NOT_TESTED}
-    >>> run({"readings": [{"claims": {"1": judged}}]})
+    >>> counted_readings({"readings": [{"claims": {"1": judged}}]})
     '1 reading'
-    >>> run({"readings": [{"claims": {"1": judged, "4": missing}}, {"claims": {"4": missing}}]})
+    >>> counted_readings({"readings": [{"claims": {"1": judged, "4": missing}}, {"claims": {"4": missing}}]})
     '2 readings (1 was not run, 1 only in part)'
     """
     rows = [[one["verdict"] != NOT_TESTED for one in row["claims"].values()] for row in found["readings"]]
     missing, in_part = sum(not any(row) for row in rows), sum(any(row) and not all(row) for row in rows)
     told = [f"{missing} {'was' if missing == 1 else 'were'} not run"] if missing else []
     told += [f"{in_part} only in part"] if in_part else []
-    counted = f"{len(rows)} reading{'' if len(rows) == 1 else 's'}"
-    return counted + (f" ({', '.join(told)})" if told else "")
+    return counted(len(rows), noun) + (f" ({', '.join(told)})" if told else "")
 
 
 def _introduction(found: Found) -> list[str]:

@@ -12,7 +12,7 @@ from cbo_pipeline.pages.article.numbers import counted, interval, listed, number
 from cbo_pipeline.pages.article.render import Block, Items, Paragraph, Pictures, Said, Table, Text, Value
 from cbo_pipeline.pages.claims import MARKS
 from cbo_pipeline.pages.index.content import Claim, Content
-from cbo_pipeline.pages.readings import run
+from cbo_pipeline.pages.readings import counted_readings
 from cbo_pipeline.results.job_times import span
 
 # What is said of the claims of each verdict, before the list of them.
@@ -161,7 +161,7 @@ def _readings(content: Content) -> list[Block]:
         Paragraph(
             [
                 f"A reading is another value of one open choice that a fair reader could defend."
-                f" There are {run(found)}, each judged beside our own on the same seeds (at most"
+                f" There are {counted_readings(found)}, each judged beside our own on the same seeds (at most"
                 f" {found['most_seeds']}) and epochs."
                 f" {_these(robust, 'keeps its verdict', 'keep their verdicts')}: no reading that was run turns"
                 " them, though under some they are undecided, or differ from what is published only as our own"
@@ -191,7 +191,7 @@ def _readings_in_short(found: Mapping[str, Any] | None) -> str:
     if not found:
         return "Other readings of the paper were not run."
     turning = [id for id, text in found["robustness"].items() if text.startswith("turns")]
-    count = run(found).replace("reading", "other reading", 1)
+    count = counted_readings(found, "other reading")
     if not turning:
         return f"Under {count} of what the text leaves open no verdict turns."
     turn = "verdict turns" if len(turning) == 1 else "verdicts turn"

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cbo_pipeline.claims.theory import discrete_line
 from cbo_pipeline.pages.index import thin, vega
 from cbo_pipeline.pages.index.content import Content
 from cbo_pipeline.pages.index.vega import (
@@ -137,7 +138,7 @@ def consensus_condition(content: Content) -> Chart | None:
         for seed, value in zip(curve.seeds, fall, strict=True):
             clipped = float(np.clip(np.nan_to_num(value, nan=70, posinf=70, neginf=-70), -70, 70))
             rows.append({"M": curve.M, "r": round(ratio, 4), "v": round(clipped, 2), "s": int(seed)})
-        discrete = 1 - float(curve.settings["lambda"]) * float(curve.settings.get("dt", 0)) / 2
+        discrete = discrete_line(float(curve.settings["lambda"]), float(curve.settings.get("dt", 0)))
     if not rows:
         return None
     widths = sorted({row["M"] for row in rows})
