@@ -223,6 +223,18 @@ def test_a_leap_is_at_the_floor_only_if_it_begins_there():
     assert not calm.seen
 
 
+def test_double_precision_tells_whether_rounding_makes_adam_leap():
+    sweep = Evidence({"mnist": synthetic.summary(adam(1e-2, 1e-9, 55), adam(1e-3, 1e-9, None))})
+    assert "would show whether it is so, were not made" in findings.leap(sweep).text
+    for leaps_at, told in ((None, "as it must be if rounding"), (57, "so rounding alone does not explain it")):
+        # At a rate at which Adam is stable in single precision there is nothing to explain.
+        double = Evidence({"mnist": synthetic.summary(adam(1e-2, 1e-12, leaps_at), adam(1e-3, 1e-12, 50))})
+        text = findings.leap(sweep, double.curves("mnist")).text
+        assert told in text
+        assert text.count("at 0.01 ") == 2
+        assert text.count("at $10^{-3}$ ") == 1
+
+
 def long_hybrid(experiment: str, N: int, seeds: int, leaps_at: int | None = None) -> dict:
     risk = page_results.fall(1e-8, 5, seeds=seeds, noise=0.1)
     if leaps_at:
