@@ -141,12 +141,14 @@ bench:
 publish: $(VENV)/.workflow
 	"$(BIN)/cbo-pipeline" publish --output docs/reproduction --readme README.md $(if $(ADD),--add) $(if $(AGAIN),--again)
 
-PRINTER := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+# The browser that prints, looked for when the article is made.
+PRINTER = $(shell "$(BIN)/python" -c "from cbo_pipeline.pages.article.pdf import browser; print(browser() or '')")
 
 article: $(VENV)/.workflow
 	mkdir -p docs/article
 	"$(BIN)/cbo-pipeline" article --results docs/reproduction --output docs/article/article.html \
 	    --markdown docs/article/article.md $(if $(PRINTER),--pdf docs/article/article.pdf)
+	@$(if $(PRINTER),:,echo "No PDF was made: no Chromium or Chrome is installed.")
 
 # The picture of the rules in README.md.
 rulegraph: $(VENV)/.workflow
