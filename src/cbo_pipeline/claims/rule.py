@@ -221,8 +221,8 @@ EXPLANATION = (
     f"Every number has an interval over the seeds, each end of which errs in at most {ERROR:.0%} of cases: for"
     " medians two of the values themselves (the inverted sign test; with fewer than five seeds it is unbounded),"
     " for two unpaired samples two of their differences (the inverted Mann-Whitney test), for means Student's"
-    " interval. The whole interval on the right side of the line: the claim holds. The whole interval on the wrong"
-    " side: it does not hold. The line inside: undecided. A claim of several parts holds if all hold, does not hold"
-    " if none does, and holds in part if some do and some do not; it is undecided where that depends on parts that"
-    " are undecided."
+    " interval, an approximation (the table of errors tells how good). The whole interval on the right side of the"
+    " line: the claim holds. The whole interval on the wrong side: it does not hold. The line inside: undecided. A"
+    " claim of several parts holds if all hold, does not hold if none does, and holds in part if some do and some do"
+    " not; it is undecided where that depends on parts that are undecided."
 )

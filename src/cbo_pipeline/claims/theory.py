@@ -95,8 +95,10 @@ def variance_decays(evidence: Evidence) -> Judgement:
     )
     if most > 1:
         found, of = _better_starts(searched)
-        seen += f"; another start found a better barycentre in {found} of {of} steps (those"
-        " at the rounding of float64 among them, which are left out above)"
+        seen += (
+            f"; another start found a better barycentre in {found} of {of} steps (with those at the rounding of"
+            " float64, which are left out above)"
+        )
     if within == UNDECIDED:
         seen += " (a step above the bound shows that the search missed the best barycentre, for which it is stated)"
     details = {"largest_ratio": {one.curve.stem: _kept([one]).largest for one in equal}, "starts": most}
