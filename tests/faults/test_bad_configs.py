@@ -268,6 +268,10 @@ IN_WORDS = {
     sine("methods: {cbos: {N: 3}}"): f"{E}.methods.cbos: unknown method 'cbos'; did you mean cbo?",
     sine("methods: {fast: {method: cbo, N: 3}}"): f"{E}.methods.fast.alpha: missing (Inverse temperature of the"
     " consensus weights at the start)",
+    cbo(
+        "dt: '0.1'"
+    ): f"{C}.dt: '0.1' is text, not a number (write it without quotes; --config makes text of numbers in"
+    " braces: use --configfile)",
     cbo("dt: 1e-3"): f"{C}.dt: '1e-3' is text, not a number (YAML reads 1e-3 as text: write 1.0e-3)",
     sine(
         "M: 1e2"

@@ -1,6 +1,7 @@
 """The words of complaints about a config. Each is one line that starts with the key."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -43,7 +44,7 @@ def complaint(error) -> tuple[str, str, str]:
         case "type":
             wanted = limit if isinstance(limit, list) else [limit]
             words = " or ".join(_KINDS.get(kind, kind) for kind in wanted)
-            hint = " (YAML reads 1e-3 as text: write 1.0e-3)" if looks_like_number(value) else ""
+            hint = _hint(value, "YAML reads 1e-3 as text: write 1.0e-3")
             return "", f"{short(value)} is {kind_of(value)}, not {words}{hint}", "wrong-type"
         case "enum":
             return "", f"{short(value)} is not one of {', '.join(map(_yaml, limit))}", "not-an-option"
@@ -73,10 +74,19 @@ def _complaint_of_alternatives(error) -> tuple[str, str, str]:
     fitting = [e for e in error.context if e.validator != "type" or e.path]
     if not fitting:
         words = " or ".join(_alternative(rule) for rule in error.validator_value)
-        hint = " (YAML reads 1e3 as text: write 1000)" if looks_like_number(value) else ""
+        hint = _hint(value, "YAML reads 1e3 as text: write 1000")
         return "", f"{short(value)} is {kind_of(value)}, not {words}{hint}", "wrong-type"
     rest, words, code = complaint(fitting[0])
     return "".join(f"[{p}]" for p in fitting[0].path) + rest, words, code
+
+
+def _hint(value: Any, otherwise: str) -> str:
+    """Why a number may have come as a text."""
+    if not looks_like_number(value):
+        return ""
+    if re.fullmatch(r"[+-]?[0-9.]+", value):
+        otherwise = "write it without quotes; --config makes text of numbers in braces: use --configfile"
+    return f" ({otherwise})"
 
 
 def _alternative(rule: dict) -> str:

@@ -62,10 +62,70 @@ def chart(
     ``singly`` begins with single seeds, ``long`` offers logarithmic epochs and ``ratios`` begins with them.
     ``detail`` is the share of the points that single runs keep.
     """
-    keys = [Key(f"{id}-on{k}", line.label, line.colour, line.dash) for k, line in enumerate(lines)]
     known = [q for q in quantities if any(q.name in line.data for line in lines)]
-    last = max(int(epochs[-1]) for line in lines for epochs, _ in line.data.values())
     switches = Switches(id)
+    panel = _panel(switches, lines, known, centre, singly, long, ratios)
+    upper = {"width": 600, "height": height, "layer": [*_drawn(panel), *_hover(panel, switches.name("over"))]}
+    spec = {"params": switches.params, "vconcat": [upper, _overview(panel)], "spacing": 10}
+    made = vega.compiled(spec, _data(id, lines, known, centre, detail, long), alt)
+    return Chart(
+        id,
+        made,
+        height + OVERVIEW + 60,
+        alt,
+        title,
+        tuple(panel.keys),
+        tuple(switches.options),
+        table=_table(lines, known, centre),
+    )
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """What the layers of a chart share: its curves, its switches (names of parameters), its axes and transforms."""
+
+    id: str
+    lines: Sequence[Line]
+    known: Sequence[Quantity]
+    keys: Sequence[Key]
+    on: Sequence[str]  # whether a curve is shown
+    quantity: str
+    single: str  # seeds one by one
+    log: str
+    zoom: str
+    inside: str  # keeps the epochs that are shown
+    positive: str  # keeps those that a logarithmic axis has; empty if the axis is never logarithmic
+    x: Mapping[str, str]
+    x_channel: Mapping[str, Any]
+    y_channel: Mapping[str, Any]
+
+    @property
+    def chosen(self) -> list[dict]:
+        """Keep the rows of the chosen quantity and the curves that are shown."""
+        return [{"filter": f"datum.q == {self.quantity} && {vega.shown(self.on)}"}]
+
+    @property
+    def look(self) -> dict[str, Any]:
+        return {"color": vega.colours(self.keys), "strokeDash": vega.dashes(self.keys)}
+
+    def value(self, source: str, name: str) -> dict[str, Any]:
+        """A value as the vertical axis shows it."""
+        return {"calculate": vega.logarithmic(self.log, source), "as": name}
+
+
+def _panel(
+    switches: Switches,
+    lines: Sequence[Line],
+    known: Sequence[Quantity],
+    centre: str,
+    singly: bool,
+    long: bool,
+    ratios: bool,
+) -> _Panel:
+    """The switches of a chart, in the order in which the page has them, and what follows from them."""
+    id = switches.id
+    keys = [Key(f"{id}-on{k}", line.label, line.colour, line.dash) for k, line in enumerate(lines)]
+    last = max(int(epochs[-1]) for line in lines for epochs, _ in line.data.values())
     on = [switches.checkbox(f"on{k}", line.label, line.on, listed=False) for k, line in enumerate(lines)]
     if len(known) > 1:
         quantity = switches.choice("q", "Show", list(range(len(known))), [q.label for q in known], 0)
@@ -75,167 +135,149 @@ def chart(
     single = switches.choice("s", "Seeds", [0, 1], [spread, "one by one"], int(singly))
     log = switches.choice("y", "Values", [1, 0], ["logarithmic", "linear"], int(known[0].logarithmic))
     xlog = switches.choice("x", "Epochs", [0, 1], ["linear", "logarithmic"], int(ratios)) if long else None
+    zoom = switches.name("zoom")
+    low, high = _shown_epochs(switches, zoom, last, xlog)
+    start = switches.value("start", f"{xlog} ? log(max({low}, 1)) / LN10 : {low}" if xlog else low)
+    end = switches.value("end", f"{xlog} ? log({high}) / LN10 : {high}" if xlog else high)
+    positive = f"!{xlog} || datum.e > 0" if xlog else ""
+    return _Panel(
+        id, lines, known, keys, on, quantity, single, log, zoom,
+        inside=f"datum.e >= {low} && datum.e <= {high}" + (f" && ({positive})" if positive else ""),
+        positive=positive,
+        x={"calculate": f"{xlog} ? log(datum.e) / LN10 : datum.e" if xlog else "datum.e", "as": "x"},
+        x_channel={
+            "field": "x",
+            "type": "quantitative",
+            "scale": {"domainMin": {"expr": start}, "domainMax": {"expr": end}, "nice": False, "zero": False},
+            "axis": vega.epoch_axis(xlog),
+        },
+        y_channel={
+            "field": "y",
+            "type": "quantitative",
+            "scale": {"zero": False},
+            "axis": vega.value_axis(log, "concat_0_y"),
+        },
+    )  # fmt: skip
+
+
+def _shown_epochs(switches: Switches, zoom: str, last: int, xlog: str | None) -> tuple[str, str]:
+    """The first and the last epoch that are shown: those of the zoom, else those that were typed."""
     first_shown = switches.number("from", "from epoch", 0, 0, last)
     last_shown = switches.number("to", "to", last, 0, last)
-    zoom = switches.name("zoom")
     unlog = (lambda k: f"({xlog} ? pow(10, {zoom}.x[{k}]) : {zoom}.x[{k}])") if xlog else (lambda k: f"{zoom}.x[{k}]")
     # Inputs give text. An empty or reversed range shows one epoch rather than nothing.
     low = switches.value("low", f"{zoom}.x ? {unlog(0)} : toNumber({first_shown})")
     high = switches.value("high", f"{zoom}.x ? {unlog(1)} : max(toNumber({last_shown}), toNumber({first_shown}) + 1)")
-    start = switches.value("start", f"{xlog} ? log(max({low}, 1)) / LN10 : {low}" if xlog else low)
-    end = switches.value("end", f"{xlog} ? log({high}) / LN10 : {high}" if xlog else high)
+    return low, high
 
-    chosen = [{"filter": f"datum.q == {quantity} && {vega.shown(on)}"}]
-    x = {"calculate": f"{xlog} ? log(datum.e) / LN10 : datum.e" if xlog else "datum.e", "as": "x"}
-    inside = f"datum.e >= {low} && datum.e <= {high}" + (f" && (!{xlog} || datum.e > 0)" if xlog else "")
-    widths = vega.by_curve([line.width for line in lines])
-    look = {"color": vega.colours(keys), "strokeDash": vega.dashes(keys)}
-    x_channel = {
-        "field": "x",
-        "type": "quantitative",
-        "scale": {"domainMin": {"expr": start}, "domainMax": {"expr": end}, "nice": False, "zero": False},
-        "axis": vega.epoch_axis(xlog),
+
+def _drawn(panel: _Panel) -> list[dict]:
+    """The statistic over the seeds as bands and lines, or the runs one by one."""
+    unfolded = [*panel.chosen, {"flatten": ["e", "v", "lo", "hi"]}, {"filter": panel.inside}, panel.x]
+    statistic = [{"filter": f"!{panel.single}"}, *unfolded]
+    singles = [{"filter": panel.single}, *panel.chosen, {"flatten": ["e", "v"]}, {"filter": panel.inside}, panel.x]
+    axes = {"x": panel.x_channel, "y": panel.y_channel}
+    widths = vega.by_curve([line.width for line in panel.lines])
+    return [
+        {
+            "data": {"name": f"{panel.id}_bands"},
+            "transform": [*statistic, panel.value("lo", "y"), panel.value("hi", "y2")],
+            "mark": {"type": "area", "opacity": 0.17, "clip": True, "aria": False},
+            "encoding": {**axes, "y2": {"field": "y2"}, "color": panel.look["color"]},
+        },
+        {
+            "data": {"name": f"{panel.id}_bands"},
+            "transform": [*statistic, panel.value("v", "y")],
+            "mark": {"type": "line", "clip": True, "aria": False, "strokeJoin": "round"},
+            "encoding": {**axes, **panel.look, "strokeWidth": widths},
+        },
+        {
+            "data": {"name": f"{panel.id}_runs"},
+            "transform": [*singles, panel.value("v", "y")],
+            "mark": {"type": "line", "strokeWidth": 0.9, "opacity": 0.65, "clip": True, "aria": False},
+            "encoding": {**axes, **panel.look, "detail": {"field": "s", "type": "nominal"}},
+        },
+    ]
+
+
+def _overview(panel: _Panel) -> dict[str, Any]:
+    """All epochs, small, below the chart: where a part of them is chosen with the pointer."""
+    brush = {
+        "type": "interval",
+        "encodings": ["x"],
+        "zoom": False,
+        "mark": {"fill": "var(--soft)", "fillOpacity": 0.16, "stroke": "var(--soft)", "cursor": "move"},
     }
-    y_channel = {
-        "field": "y",
-        "type": "quantitative",
-        "scale": {"zero": False},
-        "axis": vega.value_axis(log, "concat_0_y"),
-    }
-    unfolded = [*chosen, {"flatten": ["e", "v", "lo", "hi"]}, {"filter": inside}, x]
-    statistic = [{"filter": f"!{single}"}, *unfolded]
-    upper = {
-        "width": 600,
-        "height": height,
-        "layer": [
-            {
-                "data": {"name": f"{id}_bands"},
-                "transform": [*statistic, _value(log, "lo", "y"), _value(log, "hi", "y2")],
-                "mark": {"type": "area", "opacity": 0.17, "clip": True, "aria": False},
-                "encoding": {"x": x_channel, "y": y_channel, "y2": {"field": "y2"}, "color": look["color"]},
-            },
-            {
-                "data": {"name": f"{id}_bands"},
-                "transform": [*statistic, _value(log, "v", "y")],
-                "mark": {"type": "line", "clip": True, "aria": False, "strokeJoin": "round"},
-                "encoding": {"x": x_channel, "y": y_channel, **look, "strokeWidth": widths},
-            },
-            {
-                "data": {"name": f"{id}_runs"},
-                "transform": [
-                    {"filter": single},
-                    *chosen,
-                    {"flatten": ["e", "v"]},
-                    {"filter": inside},
-                    x,
-                    _value(log, "v", "y"),
-                ],
-                "mark": {"type": "line", "strokeWidth": 0.9, "opacity": 0.65, "clip": True, "aria": False},
-                "encoding": {"x": x_channel, "y": y_channel, **look, "detail": {"field": "s", "type": "nominal"}},
-            },
-            *_hover(id, lines, known, switches, quantity, inside, x, x_channel, y_channel, log, on, keys),
-        ],
-    }
-    overview = {
+    return {
         "width": 600,
         "height": OVERVIEW,
-        "data": {"name": f"{id}_bands"},
+        "data": {"name": f"{panel.id}_bands"},
         "transform": [
-            *chosen,
+            *panel.chosen,
             {"flatten": ["e", "v"]},
-            *([{"filter": f"!{xlog} || datum.e > 0"}] if xlog else []),
-            x,
-            _value(log, "v", "y"),
+            *([{"filter": panel.positive}] if panel.positive else []),
+            panel.x,
+            panel.value("v", "y"),
         ],
-        "params": [
-            {
-                "name": zoom,
-                "select": {
-                    "type": "interval",
-                    "encodings": ["x"],
-                    "zoom": False,
-                    "mark": {"fill": "var(--soft)", "fillOpacity": 0.16, "stroke": "var(--soft)", "cursor": "move"},
-                },
-            }
-        ],
+        "params": [{"name": panel.zoom, "select": brush}],
         "mark": {"type": "line", "strokeWidth": 1, "aria": False, "clip": True},
         "encoding": {
             "x": {"field": "x", "type": "quantitative", "scale": {"nice": False, "zero": False}, "axis": None},
             "y": {"field": "y", "type": "quantitative", "scale": {"zero": False}, "axis": None},
-            **look,
+            **panel.look,
         },
         "view": {"fill": "var(--well)", "cursor": "crosshair"},
     }
-    spec = {"params": switches.params, "vconcat": [upper, overview], "spacing": 10}
-    made = vega.compiled(spec, _data(id, lines, known, centre, detail, long), alt)
-    return Chart(
-        id,
-        made,
-        height + OVERVIEW + 60,
-        alt,
-        title,
-        tuple(keys),
-        tuple(switches.options),
-        table=_table(lines, known, centre),
-    )
 
 
-def _value(log: str, source: str, name: str) -> dict[str, Any]:
-    return {"calculate": vega.logarithmic(log, source), "as": name}
-
-
-def _hover(id, lines, known, switches, quantity, inside, x, x_channel, y_channel, log, on, keys) -> list[dict]:
+def _hover(panel: _Panel, over: str) -> list[dict]:
     """A rule at the epoch nearest to the pointer, a dot on every curve, and their values in words."""
-    over = switches.name("over")
-    formats = [q.format for q in known]
-    texts = [
-        {
-            "calculate": f"isValid(datum.v{k}) ? format(datum.v{k}, {formats}[datum.q]) + ' (' + format(datum.lo{k},"
-            f" {formats}[datum.q]) + ' to ' + format(datum.hi{k}, {formats}[datum.q]) + ')' : '–'",
-            "as": f"t{k}",
-        }
-        for k in range(len(lines))
-    ]
-    fields = ["e", *(f"{name}{k}" for k in range(len(lines)) for name in ("v", "lo", "hi"))]
-    rows = [{"filter": f"datum.q == {quantity}"}, {"flatten": fields}, {"filter": inside}, x]
+    curves = range(len(panel.lines))
+    fields = ["e", *(f"{name}{k}" for k in curves for name in ("v", "lo", "hi"))]
+    rows = [
+        {"filter": f"datum.q == {panel.quantity}"}, {"flatten": fields}, {"filter": panel.inside}, panel.x,
+    ]  # fmt: skip
     tips = [{"field": "e", "title": "epoch"}]
-    tips += [{"field": f"t{k}", "title": line.label} for k, line in enumerate(lines)]
+    tips += [{"field": f"t{k}", "title": line.label} for k, line in enumerate(panel.lines)]
     dots = [
         {"filter": {"param": over, "empty": False}},
-        {"fold": [f"v{k}" for k in range(len(lines))], "as": ["line", "v"]},
+        {"fold": [f"v{k}" for k in curves], "as": ["line", "v"]},
         {"calculate": "+substring(datum.line, 1)", "as": "c"},
-        {"filter": f"isValid(datum.v) && {vega.shown(on)}"},
-        _value(log, "v", "y"),
+        {"filter": f"isValid(datum.v) && {vega.shown(panel.on)}"},
+        panel.value("v", "y"),
     ]
+    nearest = {"type": "point", "encodings": ["x"], "nearest": True, "on": "pointerover", "clear": "pointerout"}
     return [
         {
-            "data": {"name": f"{id}_hover"},
-            "transform": [*rows, *texts],
-            "params": [
-                {
-                    "name": over,
-                    "select": {
-                        "type": "point",
-                        "encodings": ["x"],
-                        "nearest": True,
-                        "on": "pointerover",
-                        "clear": "pointerout",
-                    },
-                }
-            ],
+            "data": {"name": f"{panel.id}_hover"},
+            "transform": [*rows, *_in_words(panel)],
+            "params": [{"name": over, "select": nearest}],
             "mark": {"type": "rule", "aria": False, "strokeWidth": 1},
             "encoding": {
-                "x": x_channel,
+                "x": panel.x_channel,
                 "opacity": {"condition": {"param": over, "value": 1, "empty": False}, "value": 0},
                 "tooltip": tips,
             },
         },
         {
-            "data": {"name": f"{id}_hover"},
+            "data": {"name": f"{panel.id}_hover"},
             "transform": [*rows, *dots],
             "mark": {"type": "circle", "size": 42, "opacity": 1, "aria": False},
-            "encoding": {"x": x_channel, "y": y_channel, "color": vega.colours(keys)},
+            "encoding": {"x": panel.x_channel, "y": panel.y_channel, "color": vega.colours(panel.keys)},
         },
+    ]
+
+
+def _in_words(panel: _Panel) -> list[dict]:
+    """The statistic of every curve as the pointer tells it."""
+    formats = [q.format for q in panel.known]
+    return [
+        {
+            "calculate": f"isValid(datum.v{k}) ? format(datum.v{k}, {formats}[datum.q]) + ' (' + format(datum.lo{k},"
+            f" {formats}[datum.q]) + ' to ' + format(datum.hi{k}, {formats}[datum.q]) + ')' : '–'",
+            "as": f"t{k}",
+        }
+        for k in range(len(panel.lines))
     ]
 
 
