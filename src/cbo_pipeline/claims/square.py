@@ -144,7 +144,7 @@ def saturates(evidence: Evidence) -> Judgement:
         sentences.append(
             f"doubling {along} to {sweep.sizes[-1]} divides the risk by {10**little.value:.3g} ({little.verdict}"
             f"{_beyond_the_noise(sweep)}), the doublings before by {10 ** sweep.contrast(before):.3g} on average"
-            f" ({slower.verdict}): saturated along {along} {parts[-1].verdict}"
+            f" ({slower.verdict}); that this curve saturates: {parts[-1].verdict}"
         )
     headline = max(parts, key=lambda part: part.value)
     return judged(parts, "; ".join(sentences), min(seeds), headline, criteria=criteria)
