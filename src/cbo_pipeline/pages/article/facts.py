@@ -171,7 +171,7 @@ def _readings(content: Content) -> list[Block]:
             [
                 f"A reading is another value of one open choice that a fair reader could defend."
                 f" There are {counted_readings(found)}, each judged beside our own on the same seeds (at most"
-                f" {found['most_seeds']}) and epochs."
+                f" {found['most_seeds']}); some on MNIST over fewer epochs."
                 f" {_these(robust, 'keeps its verdict', 'keep their verdicts')}: no reading that was run turns"
                 " them, though under some they are undecided, or differ from what is published only as our own"
                 " reading does on as few seeds and epochs."
