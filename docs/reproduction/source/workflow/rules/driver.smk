@@ -9,6 +9,7 @@ if workflow.is_main_process:
     ASKED = driver.Asked.of(sys.argv[1:])
     try:
         driver.refuse_unknown_targets(PLAN, ASKED, workflow.rules)
+        driver.refuse_changed_readings(ASKED, workflow.config_settings.config)
         for told in driver.other_settings(PLAN):
             logger.warning(told)
     except UserError as error:
