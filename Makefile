@@ -7,7 +7,7 @@
 #   make horizon   ... with MNIST over thousands of epochs (some seventeen core hours)
 #   make report    Snakemake's report of the demo (make report OF=paper: of the paper)
 #   make verify    do the results in results/ still fit the code and the config?
-#   make publish   docs/reproduction, and the part of README.md on it, from results/ (ADD=yes: added to what is there; AGAIN=yes: from that alone)
+#   make publish   docs/reproduction, and the part of README.md on it, from results/ (ADD=yes: added to what is there; AGAIN=yes: from that alone; REPEATED=yes: only what it took to make it again)
 #   make article   docs/article, the short article on the published results (as PDF where Chromium is installed)
 #   make setup     the environment in .venv, which all others make too
 #   make quick     the unit tests, in a minute
@@ -138,8 +138,9 @@ bench:
 	.bench-venv/bin/python benchmarks/run.py $(ONLY)
 
 # With ADD=yes what results/ holds joins what was published before; with AGAIN=yes pages and figures are made again from that.
+# With REPEATED=yes results/ holds published results that were made again: what that took is added, and nothing else.
 publish: $(VENV)/.workflow
-	"$(BIN)/cbo-pipeline" publish --output docs/reproduction --readme README.md $(if $(ADD),--add) $(if $(AGAIN),--again)
+	"$(BIN)/cbo-pipeline" publish --output docs/reproduction --readme README.md $(if $(ADD),--add) $(if $(AGAIN),--again) $(if $(REPEATED),--repeated)
 
 # The browser that prints, looked for when the article is made.
 PRINTER = $(shell "$(BIN)/python" -c "from cbo_pipeline.pages.article.pdf import browser; print(browser() or '')")

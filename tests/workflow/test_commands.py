@@ -68,6 +68,7 @@ PLANNED = (
     "make publish",
     "make publish ADD=yes",
     "make publish AGAIN=yes",
+    "make publish REPEATED=yes",
     "make article",
     "make rulegraph",
     "snakemake --cores 8 --configfile workflow/demo.yaml --directory demo fig2",
@@ -84,8 +85,11 @@ PLANNED = (
     "make horizon",
     "make verify",
 )
+# Planned with the config of the project, since readings need all experiments.
+OF_ALL = ("snakemake readings_sine",)
 # Not run here, for a reason.
 ELSEWHERE = {
+    "cbo-pipeline check --readings": "test_claims_readings",
     "git clone <this repository> cbo_pipeline && cd cbo_pipeline": "the checkout of this test stands for it",
     "cbo-pipeline train --experiment sine --method isotropic_cbo --output isotropic.nc --set epochs=20": "test_docs",
     "snakemake --cores 2 results/summary/sine/isotropic_cbo_M100_N200.nc": "test_docs",
@@ -122,6 +126,7 @@ NAMED = {
     "cbo-pipeline adopt docs/reproduction --epochs 20",
 }
 NAMED |= {
+    "git log -- src/cbo_pipeline/claims",
     "cbo-pipeline plot",
     "cbo-pipeline readings",
     "cbo-pipeline train",
@@ -152,7 +157,7 @@ def commands(page: Path) -> list[str]:
 PRINTED = list(dict.fromkeys(command for page in PAGES for command in commands(page)))
 # The one pipe: it reads what training left, so it runs after the figure.
 PIPES = tuple(command for command in PRINTED if command.startswith("find results/benchmarks"))
-KNOWN = {*RUN, *PLANNED, *ELSEWHERE, *NAMED, *PIPES}
+KNOWN = {*RUN, *PLANNED, *OF_ALL, *ELSEWHERE, *NAMED, *PIPES}
 
 
 def test_every_command_is_known_and_none_is_forgotten():
@@ -247,6 +252,18 @@ def test_it_can_be_planned(checkout, command):
         "pytest": "--collect-only",
     }
     run(checkout, f"{program} {rest} {dry[program]}")
+
+
+@pytest.mark.parametrize("command", OF_ALL)
+def test_it_can_be_planned_with_the_config_of_the_project(command, tmp_path):
+    program, _, rest = command.partition(" ")
+    where = ["--snakefile", ROOT / "Snakefile", "--directory", tmp_path]
+    done = subprocess.run(
+        [warm.python(), "-m", program, *rest.split(), *where, "--dry-run", "--quiet", "rules"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^train_reading +\d{3,}$", done.stdout + done.stderr, re.MULTILINE)
 
 
 def test_the_readmes_python_reads_the_run_that_its_command_made(made):

@@ -265,6 +265,28 @@ def test_pages_are_made_again_from_a_publication_alone(project, reference, tmp_p
     assert "adopted.json" in (output / publish.MANIFEST).read_text().split()
 
 
+def test_what_it_took_to_make_results_again_is_added_alone(project, reference, tmp_path):
+    """Fewer seeds, too, leave the published numbers as they are; curves that were not published are refused."""
+    copy = shutil.copytree(project, tmp_path / "copy")
+    output, results = copy / "docs" / "reproduction", copy / "results"
+    before = {path: path.read_bytes() for path in output.rglob("*.nc")}
+    whole = summaries.read(results / "summary" / "sine.nc").load()
+    netcdf.write(whole.isel(seed=[0]), results / "summary" / "sine.nc")
+    options = ["--results", results, "--output", output, "--readme", copy / "README.md", "--repeated"]
+    assert main(["publish", *map(str, options)]) == 0
+    assert {path: path.read_bytes() for path in output.rglob("*.nc")} == before
+    made = provenance.read(output, {})
+    assert [(part.what, part.runs) for part in made.parts] == [(publish.PAPER, 4), ("sine, made again", 2)]
+    assert made.runs == 4
+    assert made.core_hours == pytest.approx(2 * made.parts[0].core_hours)
+    assert "| sine, made again | 2 |" in (output / "README.md").read_text(encoding="utf-8")
+    assert "Added later" not in (copy / "README.md").read_text(encoding="utf-8")
+    whole["settings"] = whole["settings"].str.replace('"epochs":', '"epochs":1', regex=False)
+    netcdf.write(whole, results / "summary" / "sine.nc")
+    with pytest.raises(FileRefused, match=r"sine/cbo_M5_N8 and sine/adam_M5_N1 not published with these settings"):
+        publish.repeated(results, output)
+
+
 def test_nothing_is_added_to_no_publication_or_from_no_results(project, reference, tmp_path):
     results = more_results(reference, tmp_path)
     with pytest.raises(FileRefused, match="holds no publication to add to"):

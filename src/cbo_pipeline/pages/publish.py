@@ -8,7 +8,8 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Container, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence, Sized
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,7 @@ OTHERS = (*READINGS, ledger.FILE, "settings.html", "figures/gathering.gif")  # p
 PAGE_BYTES = 3_000_000  # of the published page, if fewer points of single runs suffice: it is kept in the repository
 PAPER = "the paper"  # what the first part of a publication holds
 OF_READINGS = "other readings of "  # what parts that were added begin with, before their experiments
+MADE_AGAIN = ", made again"  # how a part ends that gave no numbers, only what it took
 
 
 def publish(results: Path, output: Path, readme: Path | None = None) -> list[Path]:
@@ -82,12 +84,9 @@ def add(results: Path, output: Path, readme: Path | None = None) -> list[Path]:
     Results of other code are refused, and so is a publication of other code, but for what is replaced.
     """
     _require_publication(output)
-    summaries, jobs = published_data.summaries_in(results), stages.read(results / "benchmarks")
+    summaries = published_data.summaries_in(results)
     found = summaries or published_data.readings_in(results) or published_data.measured_in(results)
-    if not found or not jobs:
-        words = f"{results}: holds no {'summary' if jobs else 'benchmarks'}; there is nothing to add"
-        raise FileRefused(words, code="missing", key="--results", file=str(results))
-    verify.refuse_mixture(results, verify.verify(results, load_config()))
+    jobs = _jobs_that_made(found, results)
     _refuse_other_code(output, published_data.replaced(summaries, results, output))
     _refuse_other_curves(output, published_data.kept(summaries, output))
     others, before = _of_others(output), _part_of(readme) if readme else None
@@ -96,6 +95,36 @@ def add(results: Path, output: Path, readme: Path | None = None) -> list[Path]:
         ledger.add(output, new)
     added = [_added(stored, summaries, output, jobs)] if stored else []
     return _make_again(output, [*provenance.read(output, {}).parts, *added], others, readme, before)
+
+
+def repeated(results: Path, output: Path, readme: Path | None = None) -> list[Path]:
+    """Add what it took to make the results again, on this machine, to the publication in ``output``.
+
+    The published numbers stay, also where the results have fewer seeds. Results of other code are refused, and so
+    are curves that were not published.
+    """
+    _require_publication(output)
+    summaries = published_data.summaries_in(results)
+    jobs = _jobs_that_made(summaries, results)
+    if unknown := published_data.not_published(summaries, output):
+        words = f"{results}: {listed(unknown)} not published with these settings; add the results (publish --add)"
+        raise FileRefused(words, code="other-settings", key="--results", file=str(results))
+    _refuse_other_code(output)
+    whole = not _lacking(_wanted(), _seeds_by_settings(summaries))
+    what = PAPER if whole else listed(sorted(_by_experiment(summaries)))
+    part = provenance.part_of(what + MADE_AGAIN, provenance.runs_in(summaries.values()), jobs)
+    others, before = _of_others(output), _part_of(readme) if readme else None
+    return _make_again(output, [*provenance.read(output, {}).parts, part], others, readme, before)
+
+
+def _jobs_that_made(found: Sized, results: Path) -> list[stages.Job]:
+    """The jobs that made what was found in a folder of results; refused if there is nothing, or a mixture."""
+    jobs = stages.read(results / "benchmarks")
+    if not found or not jobs:
+        words = f"{results}: holds no {'summary' if jobs else 'benchmarks'}; there is nothing to add"
+        raise FileRefused(words, code="missing", key="--results", file=str(results))
+    verify.refuse_mixture(results, verify.verify(results, load_config()))
+    return jobs
 
 
 def again(output: Path, readme: Path | None = None) -> list[Path]:
@@ -209,26 +238,37 @@ def _new(output: Path, others: set[Path]) -> list[Path]:
     return sorted(path for path in output.rglob("*") if path.is_file() and path not in others)
 
 
-def coverage(summaries: dict[str, xr.Dataset]) -> str:
+def coverage(summaries: Mapping[str, xr.Dataset]) -> str:
     """Which part of config.yaml these results are, in words: whether every curve is there as the config has it."""
-    config = load_config()
-    wanted: dict[str, int] = {}
-    for name in runs(config):
-        text = resolve(config, name.curve.run(0)).json
-        wanted[text] = wanted.get(text, 0) + 1
-    found = {}
-    for data in summaries.values():
-        for curve in data["curve"].values:
-            at = data.sel(curve=curve)
-            seeds = int(np.isfinite(at["risk"].isel(epoch=0)).sum())
-            found[Run.from_json(str(at["settings"].values)).json] = seeds
-    whole = [text for text, seeds in wanted.items() if found.get(text, 0) >= seeds]
-    if len(whole) == len(wanted):
+    wanted, found = _wanted(), _seeds_by_settings(summaries)
+    lacking = _lacking(wanted, found)
+    if not lacking:
         further = sum(found[text] > seeds for text, seeds in wanted.items())
         more = f" with more seeds for {further} of its curves" if further else ""
         return f"All of config.yaml{more}: {len(wanted)} curves, {sum(found[text] for text in wanted)} runs"
     others = "the others are missing, or have fewer seeds or other settings"
-    return f"{len(whole)} of the {len(wanted)} curves of config.yaml ({others})"
+    return f"{len(wanted) - len(lacking)} of the {len(wanted)} curves of config.yaml ({others})"
+
+
+def _lacking(wanted: Mapping[str, int], found: Mapping[str, int]) -> list[str]:
+    """The curves that are not there with all their seeds."""
+    return [text for text, seeds in wanted.items() if found.get(text, 0) < seeds]
+
+
+def _wanted() -> dict[str, int]:
+    """How many seeds each curve of config.yaml has, by its settings as text."""
+    config = load_config()
+    return Counter(resolve(config, name.curve.run(0)).json for name in runs(config))
+
+
+def _seeds_by_settings(summaries: Mapping[str, xr.Dataset]) -> dict[str, int]:
+    """The same of the curves of these summaries."""
+    found = {}
+    for data in summaries.values():
+        for curve in data["curve"].values:
+            at = data.sel(curve=curve)
+            found[Run.from_json(str(at["settings"].values)).json] = int(np.isfinite(at["risk"].isel(epoch=0)).sum())
+    return found
 
 
 def _order(figure) -> tuple[bool, float, str]:
@@ -268,7 +308,8 @@ def _published(output: Path) -> list[Path]:
 
 def _said(summaries: dict[str, xr.Dataset], made: provenance.Made) -> str:
     """What was run and what it took, in a few sentences."""
-    told = [word for part in made.parts[1:] for word in part.what.split("; ")]
+    later = [part for part in made.parts[1:] if not part.what.endswith(MADE_AGAIN)]
+    told = [word for part in later for word in part.what.split("; ")]
     added = [word for word in dict.fromkeys(told) if not word.startswith(OF_READINGS)]
     of_readings = {name for word in told for name in word.removeprefix(OF_READINGS).split(", ") if name != word}
     if of_readings:

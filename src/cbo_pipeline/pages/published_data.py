@@ -90,6 +90,17 @@ def kept(summaries: Mapping[str, xr.Dataset], output: Path) -> dict[str, xr.Data
     return {name: data for name, data in found.items() if data is not None}
 
 
+def not_published(summaries: Mapping[str, xr.Dataset], output: Path) -> list[str]:
+    """The curves whose settings are not those of a published one."""
+    published = {text for data in summaries_in(output).values() for text in map(str, data["settings"].values)}
+    return [
+        f"{data.attrs['experiment']}/{curve}"
+        for data in summaries.values()
+        for curve, text in zip(data["curve"].values, map(str, data["settings"].values), strict=True)
+        if text not in published
+    ]
+
+
 def _put(data: xr.Dataset, path: Path) -> bool:
     """Write a summary; returns whether the file is another one now."""
     before = path.read_bytes() if path.is_file() else None

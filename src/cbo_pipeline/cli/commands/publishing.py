@@ -49,6 +49,8 @@ def declare(commands) -> None:
     how.add_argument("--add", action="store_true", help=what)
     what = "make figures, verdicts and pages again from what was published; no results are needed"
     how.add_argument("--again", action="store_true", help=what)
+    what = "the results are published ones that were made again: add what it took, and keep the published numbers"
+    how.add_argument("--repeated", action="store_true", help=what)
 
 
 def _add_results(command) -> None:
@@ -130,7 +132,7 @@ def _publish(options) -> int:
     if options.again:
         made = publish.again(options.output, options.readme)
     else:
-        make = publish.add if options.add else publish.publish
+        make = publish.repeated if options.repeated else publish.add if options.add else publish.publish
         made = make(options.results, options.output, options.readme)
     size = sum(path.stat().st_size for path in made) / 1e6
     streams.tell(
