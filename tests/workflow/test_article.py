@@ -67,7 +67,7 @@ def test_the_numbers_follow_the_results(results, tmp_path):
     rows[0] |= {"value": 0.7654, "spread": [0.71, 0.83], "verdict": "does not hold", "seen": "seen otherwise: 0.7654"}
     (tmp_path / "copy" / "claims.json").write_text(json.dumps(rows))
     text, _ = made(tmp_path, tmp_path / "copy")
-    assert "| ○ does not hold | 0.77 | 0.71 to 0.83 |" in text
+    assert "| ○ does not hold | 0.765 | 0.71 to 0.83 |" in text
     assert "**Claim 1.** Seen otherwise: 0.7654." in text
     assert text.index("These do not hold:") < text.index("**Claim 1.**")
 
