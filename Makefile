@@ -40,7 +40,7 @@ PIP := "$(BIN)/python" -m pip install --quiet --no-compile --disable-pip-version
 
 $(VENV)/.workflow: pyproject.toml requirements.lock
 	@if [ -e "$(VENV)" ] && [ "$$(cat "$(VENV)/.place" 2> /dev/null)" != "$(CURDIR)" ]; then \
-	    echo "The environment in $(VENV) was made elsewhere or not finished: it is made anew."; rm -rf "$(VENV)"; fi
+	    echo "The environment in $(VENV) was made in another place or was not finished: making it again."; rm -rf "$(VENV)"; fi
 	@test -x "$(BIN)/python" || $(PYTHON) -m venv "$(VENV)"
 	@echo "Installing the packages of requirements.lock into $(VENV): torch, snakemake, numba, xarray and others, about 1 GB"
 	@echo "(more where pip chooses a torch with CUDA). This takes one to three minutes and prints nothing meanwhile ..."

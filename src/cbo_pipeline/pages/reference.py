@@ -12,14 +12,14 @@ INTRODUCTION = """\
 Made from `workflow/schemas/config.schema.yaml` by `cbo-pipeline reference`; do not edit it by hand.
 
 `config.yaml` holds the paper. A file named with `--configfile` (Snakemake) or `--config` (`cbo-pipeline train`) is
-laid over it: mappings are merged key by key, everything else is replaced, `null` for an experiment or for a
-variant under `methods` leaves it out. A key under an experiment holds for all its variants, a key under a variant
-wins over it. A variant may start `from` another one, which is resolved last: a change of `sine/cbo` reaches all
-that start from it. A file that changes `epochs` need not repeat the lists of epochs (`snapshots`,
-`keep_ensembles`): they are cut. Unknown keys, keys that appear twice, wrong types and values out of bounds stop
-everything before any job starts, with one line that names the key. Settings that mean the same (10 and 10.0, a
-default that is written out) are the same run. A run on a table (`problem: table`) has further defaults, such as those
-of the methods: `src/cbo_pipeline/config/table.yaml`.
+laid over it: mappings are merged key by key, and everything else is replaced; `null` leaves out an experiment, or a
+variant under `methods`. A key under an experiment holds for all its variants; a key under a variant takes precedence.
+A variant may start `from` another one; this is resolved after all files are laid over each other, so that a change of
+`sine/cbo` reaches every variant that starts from it. A file that changes `epochs` need not repeat the lists of epochs
+(`snapshots`, `keep_ensembles`): entries beyond the new last epoch are dropped. Unknown keys, keys that appear twice,
+wrong types and values out of bounds stop everything before any job starts, with a one-line message that names the
+key. Settings that mean the same (10 and 10.0, a default that is written out) are the same run. Runs on a table
+(`problem: table`) have further defaults, for the methods among others: `src/cbo_pipeline/config/table.yaml`.
 
 """
 
@@ -108,6 +108,8 @@ def _allowed(rule: dict) -> str:
         return _allowed(_meant(rule))
     kinds = rule.get("type", "object")
     kinds = kinds if isinstance(kinds, list) else [kinds]
+    if "null" in kinds[1:]:
+        return f"{_allowed({**rule, 'type': [kind for kind in kinds if kind != 'null']})}, or `null`"
     words = {"string": "text", "object": "mapping", "array": "list", "null": "`null`", "boolean": "`true` or `false`"}
     text = " or ".join(words.get(kind, kind) for kind in kinds)
     if "items" in rule:

@@ -1,10 +1,10 @@
 #!/bin/sh
-# status.sh JOB: prints running, success or failed, as Snakemake's cluster-generic executor wants it.
+# status.sh JOB: prints running, success or failed, as Snakemake's cluster-generic executor expects.
 #
-# A job that qstat shows is running, whether it waits or works; one in an error state (Eqw) would wait for ever, so it
-# is deleted and has failed. One that qstat no longer shows has ended, and qacct tells how; it learns of it some seconds
-# later. A job that neither knows for WAIT seconds has failed: Grid Engine lost it. If Grid Engine does not answer at all,
-# nothing is known, and nothing has changed.
+# A job that qstat lists counts as running, whether it waits or works. One in an error state (Eqw) would wait for ever,
+# so it is deleted and counts as failed. A job that qstat no longer lists has ended, and some seconds later qacct says
+# how. If neither knows a job for WAIT seconds, Grid Engine has lost it, and it counts as failed. If Grid Engine does
+# not answer at all, nothing is known, and the job still counts as running.
 WAIT=${CBO_GRID_ENGINE_WAIT:-120}
 job=$1
 
@@ -16,7 +16,7 @@ case $state in
 *) echo running; exit ;;
 esac
 
-# A job that was started again has several entries, and numbers are used again after years: the last one counts.
+# A job that was restarted has several entries, and job numbers are used again after years: the last entry counts.
 ended=$(qacct -j "$job" 2>/dev/null | awk '$1 == "failed" { failed = $2 } $1 == "exit_status" { code = $2; known = 1 }
     END { if (known) print (failed == 0 && code == 0) ? "success" : "failed" }')
 if [ -n "$ended" ]; then echo "$ended"; exit; fi
