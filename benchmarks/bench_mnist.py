@@ -213,8 +213,8 @@ def print_parts() -> None:
     form = iterations(training)
     for _ in range(3):
         form()
-    step("compiled kernels, memory of a step")
-    print(resident("VmHWM") - before, "more at the peak", sep="\t")
+    step("compiled kernels and the memory of a step")
+    print(resident("VmHWM") - before, "additional memory at the peak", sep="\t")
 
 
 def main() -> None:

@@ -189,7 +189,7 @@ def machine() -> None:
         unit="GB/s",
     )
     for name in ("numpy", "torch"):
-        emit("machine", what=f"a normal number by {name}", value=1e9 * times[name] / few.size, unit="ns")
+        emit("machine", what=f"a normal random number by {name}", value=1e9 * times[name] / few.size, unit="ns")
 
 
 def main() -> None:

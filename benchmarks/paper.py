@@ -164,9 +164,9 @@ def report_workflow(curves: list[dict]) -> None:
     what = f"workflow of tiny jobs ({FEW} and {MANY}), time per job"
     rows = [Row(what, "the same command alone", a_job, alone, "s", None, "at most")]
     for what, chosen, count, goal in (
-        (f"workflow's own cost over the paper ({jobs} jobs, as `make paper` makes them)", curves, jobs, 0.15),
+        (f"the workflow's own cost over the whole paper ({jobs} jobs, as in `make paper`)", curves, jobs, 0.15),
         ("the same without MNIST", small, jobs - long_jobs, None),
-        (f"workflow's own cost over the paper (one run per job: {alone_jobs} jobs)", curves, alone_jobs, None),
+        (f"the workflow's own cost over the whole paper (one run per job: {alone_jobs} jobs)", curves, alone_jobs, None),
     ):
         training = sum(c["runs"] * c["seconds"] for c in chosen)
         rows.append(Row(what, "training time", start + count * a_job, training, "s", goal, "at most"))

@@ -26,7 +26,7 @@ def comparisons(rows: list[dict]) -> str:
         verdict = {None: "", True: "reached", False: "**not reached**"}[row["reached"]]
         numbers = [amount(row["ours"], row["unit"]), amount(row["theirs"], row["unit"]), f"{row['ratio']:.3g}"]
         lines.append([row["what"], row["against"], *numbers, goal, verdict])
-    return table("what | against | >ours | >theirs | >ratio | to reach | ", lines)
+    return table("what | against | >ours | >theirs | >ratio | goal | ", lines)
 
 
 def shares(rows: list[dict]) -> str:
@@ -61,7 +61,7 @@ def growth(rows: list[dict]) -> str:
             lines.append(
                 [what, row["series"], sizes, low, high, f"{row['exponent']:.2f}", f"{row['order']:g}", verdict]
             )
-    return table("what | iteration, what grows | sizes | >first | >last | >exponent | >order | ", lines)
+    return table("what | iteration of, and what grows | sizes | >first | >last | >exponent | >order | ", lines)
 
 
 def estimates(rows: list[dict]) -> str:
@@ -89,12 +89,12 @@ def driver(rows: list[dict]) -> str:
     ]
     text = table(">runs | >runs per job | >time to plan | >memory", lines)
     for row in of_kind(rows, "plan exponent"):
-        text += f"\nWith {_per_job(row['runs_per_job'])} the time beyond the start grows with the number of runs to "
-        text += f"the power {row['exponent']:.2f}."
+        text += f"\nWith {_per_job(row['runs_per_job'])} the planning time, less that of an almost empty plan, grows "
+        text += f"as the number of runs to the power {row['exponent']:.2f}."
     start = next((row["seconds"] for row in of_kind(rows, "plan") if row["runs"] == 1), 0.0)
     for row in of_kind(rows, "instant jobs"):
         each = (row["seconds"] - start) / row["jobs"]
-        text += f"\nTo start and record a job that does nothing takes {amount(each, 's')} on one machine "
+        text += f"\nStarting and recording a job that does nothing takes {amount(each, 's')} on one machine "
         text += f"({row['jobs']} such jobs)."
     return text + "\n"
 
@@ -112,7 +112,7 @@ def _per_job(runs: int) -> str:
 
 
 def peers(rows: list[dict]) -> str:
-    return "![How many times faster than other ways to do the same](../benchmarks/results.png)\n"
+    return "![How many times faster than other ways of doing the same](../benchmarks/results.png)\n"
 
 
 def picture(rows: list[dict]) -> str:
@@ -131,7 +131,7 @@ TABLES = {
 
 
 def heading(found: dict) -> str:
-    return f"Measured by `make bench` on {found['machine']}, one thread, the best of several turns.\n"
+    return f"Measured by `make bench` on {found['machine']}, with one thread; the best of several turns counts.\n"
 
 
 def page(found: dict) -> str:
