@@ -492,10 +492,10 @@ def test_the_commands_write_and_read_the_file(plan, results, tmp_path, capsys):
         ([(UNDECIDED, True), (UNDECIDED, True)], "open: undecided with: a b: 0; a b: 1"),
         ([(NOT_TESTED, False)], "other readings were not run"),
         # On as many seeds as the readings have the base is undecided, too.
-        ([(UNDECIDED, False)], "open: undecided under 1 other reading, as here on as few seeds and epochs"),
+        ([(UNDECIDED, False)], "open: undecided under 1 other reading, like ours on as few seeds and epochs"),
         (
             [(UNDECIDED, False), (HOLDS, False), (HOLDS, False), (UNDECIDED, False), (NOT_TESTED, False)],
-            "robust: the same under 2 other readings; undecided under 2 other readings, as here on as few seeds and"
+            "robust: the same under 2 other readings; undecided under 2 other readings, like ours on as few seeds and"
             " epochs (1 reading was not run)",
         ),
     ],

@@ -206,7 +206,7 @@ def robustness(claim: int, rows: Sequence[Mapping[str, Any]], published: Mapping
         return "; ".join(["turns with: " + turning[0], *turning[1:], *told]) + missing
     if others:
         verdicts = " or ".join(dict.fromkeys(others))
-        told.insert(0, f"{verdicts} under {_readings(len(others))}, as here on as few seeds and epochs")
+        told.insert(0, f"{verdicts} under {_readings(len(others))}, like ours on as few seeds and epochs")
     if same and published["verdict"] == UNDECIDED:
         return f"open: undecided under {_readings(same)}, too" + missing
     if same:
