@@ -50,7 +50,7 @@ def made(tmp_path_factory) -> Path:
 @pytest.fixture
 def good(made, tmp_path, monkeypatch) -> Path:
     """A copy of good files of every kind, in which the commands run."""
-    folder = tmp_path / "work"
+    folder = tmp_path / "here"
     shutil.copytree(made, folder)
     monkeypatch.chdir(folder)
     return folder
@@ -266,7 +266,7 @@ def test_a_check_or_a_verdict_with_wrong_content_is_refused(good, capsys, spoil,
 @pytest.mark.parametrize(
     "words",
     [["summary.nc", "summary.nc"], ["cost.json", "cost.json"], ["check.json", "check.json"],
-     ["summary.nc", "../work/summary.nc"]],
+     ["summary.nc", "../here/summary.nc"]],
 )  # fmt: skip
 def test_evidence_that_comes_twice_is_refused(good, capsys, words, record_property):
     """The later file would win without a word."""

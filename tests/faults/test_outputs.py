@@ -67,7 +67,7 @@ def made(tmp_path_factory) -> Path:
 @pytest.fixture
 def good(made, tmp_path, monkeypatch) -> Path:
     """A copy of it, in which the commands run."""
-    folder = tmp_path / "work"
+    folder = tmp_path / "here"
     shutil.copytree(made, folder)
     monkeypatch.chdir(folder)
     return folder
@@ -261,12 +261,12 @@ def test_a_write_protected_result_is_kept(good, capsys, option, name, record_pro
         (["summarise", "run.nc", "--output", "run.nc"], "is-input", "--output"),
         (["claims", "summary.nc", "cost.json", "--json", "cost.json"], "is-input", "--json"),
         (["claims", "summary.nc", "--json", "new", "--speed", "new"], "twice", "--speed"),
-        (["claims", "summary.nc", "--markdown", "new", "--html", "../work/new"], "twice", "--html"),
+        (["claims", "summary.nc", "--markdown", "new", "--html", "../here/new"], "twice", "--html"),
         (["figure", "meanfield_diagram", "--output", "a.png", "a.png"], "twice", "--output"),
         (["train", "--config", str(OVERLAY), "--experiment", "sine", "--method", "cbo", "--output", str(OVERLAY)],
          "is-input", "--output"),
         ([*TRAIN, "--output", "new.nc", "--checkpoint", "new.nc"], "is-output", "--checkpoint"),
-        ([*TRAIN, "--output", "new.nc", "--checkpoint", "../work/new.nc"], "is-output", "--checkpoint"),
+        ([*TRAIN, "--output", "new.nc", "--checkpoint", "../here/new.nc"], "is-output", "--checkpoint"),
     ],
 )  # fmt: skip
 def test_an_output_is_neither_an_input_nor_another_output(good, capsys, words, code, key, force, record_property):
