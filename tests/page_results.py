@@ -25,12 +25,8 @@ SINE = {"points": 800, "batch_size": 80, "label_noise": 0.01, "precision": "floa
 
 def make(folder: Path, hostile: str = "") -> Path:
     """Fill the folder; ``hostile`` text is put wherever text of a config or of a result can get into a page."""
-    found = {name: synthetic.summary(*curves) for name, curves in experiments(hostile).items()}
-    for name, data in found.items():
-        data["example_seed"] = ("curve", np.zeros(data.sizes["curve"], int))
-        data["risk_over_seeds"] = data["risk"].median("seed").expand_dims(statistic=["median"])
-        stamped = contract.stamp(data, "summary", name, "0" * 20, experiment=name)
-        netcdf.write(stamped, folder / "summary" / f"{name}.nc")
+    for name, curves in experiments(hostile).items():
+        write_summary(curves, name, folder / "summary" / f"{name}.nc")
     rows = verdicts(hostile)
     pages.write_verdicts(rows, folder / "claims.json")
     (folder / "speed.json").write_text(json.dumps(speed(hostile)))
@@ -41,6 +37,14 @@ def make(folder: Path, hostile: str = "") -> Path:
     (folder / "checks").mkdir(exist_ok=True)
     checks.write("spread", {"rows": spreads()}, folder / "checks" / "spread.json")
     return folder
+
+
+def write_summary(curves: list, experiment: str, path: Path) -> None:
+    """A summary of these curves."""
+    data = synthetic.summary(*curves)
+    data["example_seed"] = ("curve", np.zeros(data.sizes["curve"], int))
+    data["risk_over_seeds"] = data["risk"].median("seed").expand_dims(statistic=["median"])
+    netcdf.write(contract.stamp(data, "summary", experiment, "0" * 20, experiment=experiment), path)
 
 
 def spreads() -> list[dict]:

@@ -246,6 +246,24 @@ def test_a_timer_moves_the_slider():
     assert [s["name"] for s in made["signals"]] == ["play", "frame"]  # what a signal uses comes before it
 
 
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_adam_in_double_precision_stands_beside_the_sweep_in_the_colour_of_its_rate(tmp_path, elsewhere):
+    folder = page_results.make(tmp_path / "results")
+    names = {key.label: key.colour for key in mnist.mnist_rates(content.read(folder)).keys}
+    assert not any("double" in name for name in names)
+    readings = page_results.make(tmp_path / "others") if elsewhere else folder
+    page_results.write_summary(
+        [page_results.thinned("mnist", "adam_lr2", 1e-11, 3)],
+        "mnist",
+        readings / "readings" / "float64" / "summary" / "mnist" / "adam_lr2_M20_N1.nc",
+    )
+    keys = mnist.mnist_rates(content.read(folder, readings / "readings.json")).keys
+    assert {key.label: key.colour for key in keys if "double" not in key.label} == names
+    (double,) = [key for key in keys if "double" in key.label]
+    assert double.label == "Adam, Δt = 10⁻², double precision"
+    assert double.colour == names["Adam, Δt = 10⁻²"]
+
+
 def test_digits_are_pictures_of_the_right_size():
     import base64
     import io

@@ -14,7 +14,6 @@ from cbo_pipeline.pages.article.render import Block, Items, Paragraph, Pictures,
 from cbo_pipeline.pages.claims import MARKS
 from cbo_pipeline.pages.index.content import Claim, Content
 from cbo_pipeline.pages.readings import counted_readings
-from cbo_pipeline.results import ledger
 from cbo_pipeline.results import summaries as summary_files
 from cbo_pipeline.results.job_times import span
 
@@ -47,7 +46,7 @@ MAIN = ("sine", "mnist", "multi_task", "square")
 
 def values(content: Content, evidence: Evidence) -> dict[str, Value]:
     """Everything that the template names."""
-    found = findings(evidence, content.claims, _adam_in_double_precision(content.folder))
+    found = findings(evidence, content.claims, _adam_in_double_precision(content.in_double))
     return {
         "version": cbo_pipeline.__version__,
         "commit": [Said(content.made.commits)],
@@ -69,9 +68,8 @@ def values(content: Content, evidence: Evidence) -> dict[str, Value]:
     }
 
 
-def _adam_in_double_precision(folder: Path) -> list[CurveResults]:
+def _adam_in_double_precision(paths: Sequence[Path]) -> list[CurveResults]:
     """Adam's curves of the reading in which MNIST is computed in float64, as far as they were run."""
-    paths = sorted((folder / ledger.READINGS / "float64" / "summary" / "mnist").glob("adam*.nc"))
     return [one for path in paths for one in Evidence({"mnist": summary_files.read(path)}).curves("mnist")]
 
 

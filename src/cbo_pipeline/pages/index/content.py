@@ -17,7 +17,7 @@ from cbo_pipeline.claims.rule import VERDICTS
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.pages import provenance
 from cbo_pipeline.results import checks as check_files
-from cbo_pipeline.results import json_files, summaries
+from cbo_pipeline.results import json_files, ledger, summaries
 from cbo_pipeline.results import readings as reading_files
 
 
@@ -115,6 +115,7 @@ class Content:
     made: provenance.Made
     checks: Mapping[str, Any] = field(default_factory=dict)
     detail: float = 1.0  # share of the points that charts of training show of single runs
+    in_double: tuple[Path, ...] = ()  # summaries of Adam on MNIST in double precision, the reading float64
 
     def of(self, experiment: str, *variants: str) -> list[Curve]:
         """The curves of an experiment, all or those of the given variants in their order."""
@@ -149,6 +150,7 @@ def read(folder: Path, readings: Path | None = None) -> Content:
         readings=others,
         made=provenance.read(folder, by_experiment),
         checks={path.stem: check_files.read(path) for path in sorted((folder / "checks").glob("*.json"))},
+        in_double=tuple(sorted((readings.parent / ledger.READINGS / "float64/summary/mnist").glob("adam*.nc"))),
     )
 
 
@@ -173,6 +175,12 @@ def _claim(row: Any, robust: Mapping[str, str], path: Path) -> Claim:
         raise json_files.refused(
             path, f"not the verdicts of this pipeline; {json_files.AGAIN}", "other-kind"
         ) from None
+
+
+def curves_in(path: Path) -> list[Curve]:
+    """The curves of a summary."""
+    data = summaries.read(path)
+    return list(_curves(str(data.attrs["experiment"]), data))
 
 
 def _curves(experiment: str, data: xr.Dataset):

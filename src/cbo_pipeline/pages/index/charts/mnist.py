@@ -3,14 +3,14 @@
 import base64
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from cbo_pipeline.pages.index import training, vega
 from cbo_pipeline.pages.index.charts.looks import ACCURACY, LOOKS, LOOP, NAMES, RISK, line_of
-from cbo_pipeline.pages.index.content import Content, Curve
+from cbo_pipeline.pages.index.content import Content, Curve, curves_in
 from cbo_pipeline.pages.index.training import Line
 from cbo_pipeline.pages.index.vega import (
     BLUE,
@@ -90,15 +90,25 @@ def mnist_rates(content: Content) -> Chart | None:
         return None
     adams.sort(key=lambda curve: -float(curve.settings.get("dt", 0)))
     names = ("risk", "risk_loop", "accuracy")
-    lines = [
-        line_of(curve, f"Adam, Δt = {_step(curve)}", look, names) for curve, look in zip(adams, RATES, strict=False)
-    ]
+    looks = list(zip(adams, RATES, strict=False))
+    lines = [line_of(curve, f"Adam, Δt = {_step(curve)}", look, names) for curve, look in looks]
     lines += [line for line in _horizon(content, names) if line.label.startswith("hybrid")]
     lines += _horizon(content, names, FLOOR)
+    lines += _in_double(content, {_step(curve): colour for curve, (colour, _) in looks}, names)
     alt = "Empirical risk against epochs of training for Adam on MNIST at several learning rates, every seed."
     return training.chart(
         "mnist_learning_rates", lines, [RISK, LOOP, ACCURACY], alt, detail=content.detail, singly=True, long=True
     )
+
+
+def _in_double(content: Content, colours: Mapping[str, str], names: Sequence[str]) -> list[Line]:
+    """The same in double precision, where that reading was run; the colour is that of the learning rate."""
+    found = [curve for path in content.in_double for curve in curves_in(path) if _step(curve) in colours]
+    found.sort(key=lambda curve: list(colours).index(_step(curve)))
+    return [
+        line_of(curve, f"Adam, Δt = {_step(curve)}, double precision", (colours[_step(curve)], DOTTED), names)
+        for curve in found
+    ]
 
 
 def _step(curve: Curve) -> str:
