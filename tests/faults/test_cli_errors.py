@@ -369,7 +369,7 @@ def test_an_unexpected_exception_is_told_as_a_bug(tmp_path, capsys, monkeypatch)
     assert code == 70
     assert said == (
         "cbo-pipeline: this is a bug in cbo_pipeline (ZeroDivisionError: a mistake of ours); please report it as"
-        f" CONTRIBUTING.md says, the traceback is in {file}\n"
+        f" described in CONTRIBUTING.md; the traceback is in {file}\n"
     )
     assert "in broken" in file.read_text()
 

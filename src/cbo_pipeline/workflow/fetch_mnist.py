@@ -70,7 +70,7 @@ def fetch(data_dir: Path, source: Path | None = None, say: Callable[[str], None]
     """
     with contextlib.suppress(FileRefused):
         _mnist_arrays.read(data_dir)
-        say(f"{path_in(data_dir)}: there and whole")
+        say(f"{path_in(data_dir)}: already there and intact")
         return
     fetch_originals(data_dir, source, say)
     _mnist_arrays.write(_arrays(data_dir), data_dir)
