@@ -166,7 +166,7 @@ def report_workflow(curves: list[dict]) -> None:
     for what, chosen, count, goal in (
         (f"the workflow's own cost over the whole paper ({jobs} jobs, as in `make paper`)", curves, jobs, 0.15),
         ("the same without MNIST", small, jobs - long_jobs, None),
-        (f"the workflow's own cost over the whole paper (one run per job: {alone_jobs} jobs)", curves, alone_jobs, None),
+        (f"the workflow's own cost over the whole paper (one run per job: {alone_jobs})", curves, alone_jobs, None),
     ):
         training = sum(c["runs"] * c["seconds"] for c in chosen)
         rows.append(Row(what, "training time", start + count * a_job, training, "s", goal, "at most"))

@@ -121,7 +121,8 @@ def _report_bug(error: Exception) -> int:
         streams.say("".join(traceback.format_exception(error)), end="")
     line = " ".join(f"{type(error).__name__}: {error}".split())[:200]
     streams.say(
-        f"cbo-pipeline: this is a bug in cbo_pipeline ({line}); please report it as described in CONTRIBUTING.md; {where}"
+        f"cbo-pipeline: this is a bug in cbo_pipeline ({line}); please report it as described in CONTRIBUTING.md;"
+        f" {where}"
     )
     return A_BUG
 
