@@ -204,11 +204,12 @@ def test_runs_that_diverge_on_the_way_to_the_horizon_are_told():
         assert told in text
 
 
-def adam(rate: float, floor: float, leaps_at: int | None):
+def adam(rate: float, floor: float, leaps_at: int | None, experiment: str = "mnist", **settings):
     risk = page_results.fall(floor, 5, noise=0.1)
     if leaps_at:
         risk[:, leaps_at] = 1.0
-    return synthetic.curve("mnist", f"adam_{rate:g}", risk, M=20, N=1, method="adam", settings={"dt": rate})
+    settings = {"dt": rate, **settings}
+    return synthetic.curve(experiment, f"adam_{rate:g}", risk, M=20, N=1, method="adam", settings=settings)
 
 
 def test_a_leap_is_at_the_floor_only_if_it_begins_there():
@@ -233,6 +234,17 @@ def test_double_precision_tells_whether_rounding_makes_adam_leap():
         assert told in text
         assert text.count("at 0.01 ") == 2
         assert text.count("at $10^{-3}$ ") == 1
+
+
+def test_a_larger_delta_tells_whether_decayed_moments_make_adam_leap():
+    sweep = {"mnist": synthetic.summary(adam(1e-2, 1e-9, 55), adam(1e-3, 1e-9, None))}
+    assert "denominator" not in findings.leap(Evidence(sweep)).text
+    for leaps_at, told in ((None, "decayed second moments are needed"), (57, "do not explain all")):
+        curves = (adam(rate, 1e-9, at, "mnist_delta", delta=1e-6) for rate, at in ((1e-2, leaps_at), (1e-3, 50)))
+        text = findings.leap(Evidence({**sweep, "mnist_delta": synthetic.summary(*curves)})).text
+        assert told in text
+        assert r"with $\delta$ = $10^{-6}$ in the denominator of the step" in text
+        assert text.count("at 0.01 ") == 2
 
 
 def long_hybrid(experiment: str, N: int, seeds: int, leaps_at: int | None = None) -> dict:

@@ -280,11 +280,12 @@ def leap(evidence: Evidence, double: Sequence[CurveResults] = ()) -> Finding:
         return Finding(f"{text}So within these epochs Adam does not leap.", False)
     if max(before) > FLOOR:
         return Finding(f"{text}These leaps do not all begin at the floor of single precision.", False)
+    at_rates = {one.settings["dt"] for one in leaping_rates}
     text += (
         "So what the paper calls unstable is not the descent: it begins when the risk has reached the floor of single"
         " precision. We explain it so: there gradients are rounding errors, the second moments have decayed, and a"
         " step of the size of the learning rate has no direction."
-        f"{_in_double_precision(double, {one.settings['dt'] for one in leaping_rates})}"
+        f"{_in_double_precision(double, at_rates)}{_with_larger_delta(evidence, at_rates)}"
         f" A run of fewer than {number(min(starts), 5)} epochs would not have shown any leap."
         f"{_hybrids(evidence)}"
     )
@@ -294,13 +295,32 @@ def leap(evidence: Evidence, double: Sequence[CurveResults] = ()) -> Finding:
 
 def _in_double_precision(double: Sequence[CurveResults], rates: Collection[float]) -> str:
     """What Adam does in double precision at the rates at which it leaps in single precision, where that was run."""
-    found = sorted((one for one in double if one.settings["dt"] in rates), key=lambda one: -one.settings["dt"])
-    if not found:
+    said, calm = _at_rates(double, rates)
+    if not said:
         return " Runs in double precision, which would show whether it is so, were not made."
-    told, firsts = zip(*((said, first) for said, first, _ in map(_leaps_of, found)), strict=True)
-    calm = not any(np.isfinite(first).any() for first in firsts)
     end = "as it must be if rounding is what makes Adam leap" if calm else "so rounding alone does not explain it"
-    return f" In double precision, all else equal, {'; '.join(told)}: {end}."
+    return f" In double precision, all else equal, {said}: {end}."
+
+
+def _with_larger_delta(evidence: Evidence, rates: Collection[float]) -> str:
+    """What Adam does where decayed second moments cannot make its step larger, where that was run."""
+    curves = [one for one in evidence.curves("mnist_delta", "adam") if one.seeds]
+    said, calm = _at_rates(curves, rates)
+    if not said:
+        return ""
+    deltas = listed(sorted({number(one.settings["delta"], 1) for one in curves}))
+    end = "decayed second moments are needed for the leaps" if calm else "decayed second moments do not explain all"
+    return (
+        rf" In single precision, with $\delta$ = {deltas} in the denominator of the step, $\sqrt{{r}} + \delta$,"
+        f" which keeps the step small where the second moment $r$ has decayed, {said}: {end}."
+    )
+
+
+def _at_rates(curves: Sequence[CurveResults], rates: Collection[float]) -> tuple[str, bool]:
+    """What curves do at some learning rates, in words, and whether none of their runs leaps."""
+    found = sorted((one for one in curves if one.settings["dt"] in rates), key=lambda one: -one.settings["dt"])
+    leaps = [_leaps_of(one) for one in found]
+    return "; ".join(said for said, _, _ in leaps), not any(np.isfinite(first).any() for _, first, _ in leaps)
 
 
 def _leaps_of(one: CurveResults) -> tuple[str, np.ndarray, np.ndarray]:
