@@ -151,14 +151,14 @@ def gathering():
     ).assign_coords(coarse_x=COARSE, snapshot=FRAMES, kept_epoch=FRAMES, particle=np.arange(1, 13))
 
 
-def thinned(experiment: str, variant: str, end: float, seed: int, seeds: int = SEEDS, dt: float = 1e-2):
+def thinned(experiment: str, variant: str, end: float, seed: int, seeds: int = SEEDS, dt: float = 1e-2, **settings):
     """A long curve of which not every epoch was stored: its leap is only in the largest value in between."""
     risk = synthetic.decay(2.3, end, len(STORED) - 1, seeds, noise=0.1, seed=seed)
     largest = risk.copy()
     largest[0, 30] *= LEAP[1]
     return synthetic.curve(
         experiment, variant, risk, M=20, N=1, method="adam" if variant.startswith("adam") else variant,
-        settings={"dt": dt, "images": 1000, "batch_size": 100}, stored=STORED, risk_smallest=risk,
+        settings={"dt": dt, "images": 1000, "batch_size": 100, **settings}, stored=STORED, risk_smallest=risk,
         risk_largest=largest,
     )  # fmt: skip
 

@@ -264,6 +264,14 @@ def test_adam_in_double_precision_stands_beside_the_sweep_in_the_colour_of_its_r
     assert double.colour == names["Adam, Δt = 10⁻²"]
 
 
+def test_adam_with_a_larger_delta_stands_beside_the_sweep(tmp_path):
+    folder = page_results.make(tmp_path)
+    curve = page_results.thinned("mnist_delta", "adam_lr2", 1e-8, 4, delta=1e-6)
+    page_results.write_summary([curve], "mnist_delta", folder / "summary" / "mnist_delta.nc")
+    keys = {key.label: key.colour for key in mnist.mnist_rates(content.read(folder)).keys}
+    assert keys["Adam, Δt = 10⁻², δ = 10⁻⁶"] == keys["Adam, Δt = 10⁻²"]
+
+
 def test_digits_are_pictures_of_the_right_size():
     import base64
     import io

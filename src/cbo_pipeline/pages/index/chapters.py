@@ -154,9 +154,9 @@ CHAPTERS = (
                 "mnist_learning_rates",
                 "",
                 "Adam at the learning rates of the sweep, every seed. Leaps by decades at the larger rates are what"
-                " the paper calls unstable; a median would hide them. Beside it, where they were run: Adam in double"
-                " precision, dotted, and the hybrid, with fewer particles than the paper's thousand where its name"
-                " says so.",
+                " the paper calls unstable; a median would hide them. Where they were run: the same in double"
+                r" precision (dotted) and with a larger $\delta$ in the denominator of Adam's step (switched off at"
+                " first), and the hybrid, with fewer particles than the paper's thousand where its name says so.",
                 mnist_rates,
                 RISK,
             ),

@@ -3,7 +3,7 @@
 import base64
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -94,30 +94,47 @@ def mnist_rates(content: Content) -> Chart | None:
     lines = [line_of(curve, f"Adam, Δt = {_step(curve)}", look, names) for curve, look in looks]
     lines += [line for line in _horizon(content, names) if line.label.startswith("hybrid")]
     lines += _horizon(content, names, FLOOR)
-    lines += _in_double(content, {_step(curve): colour for curve, (colour, _) in looks}, names)
+    colours = {_step(curve): colour for curve, (colour, _) in looks}
+    double = [curve for path in content.in_double for curve in curves_in(path)]
+    lines += _varied(double, colours, lambda _: "double precision", DOTTED, names)
+    larger = content.of("mnist_delta")
+    lines += _varied(larger, colours, lambda curve: f"δ = {_power(curve, 'delta')}", DASH_DOT, names, on=False)
     alt = "Empirical risk against epochs of training for Adam on MNIST at several learning rates, every seed."
     return training.chart(
         "mnist_learning_rates", lines, [RISK, LOOP, ACCURACY], alt, detail=content.detail, singly=True, long=True
     )
 
 
-def _in_double(content: Content, colours: Mapping[str, str], names: Sequence[str]) -> list[Line]:
-    """The same in double precision, where that reading was run; the colour is that of the learning rate."""
-    found = [curve for path in content.in_double for curve in curves_in(path) if _step(curve) in colours]
-    found.sort(key=lambda curve: list(colours).index(_step(curve)))
+def _varied(
+    curves: Sequence[Curve],
+    colours: Mapping[str, str],
+    said: Callable[[Curve], str],
+    dash: Sequence[int],
+    names: Sequence[str],
+    on=True,
+) -> list[Line]:
+    """Adam's sweep with something else changed, where that was run; the colour is that of the learning rate."""
+    found = sorted(
+        (curve for curve in curves if _step(curve) in colours), key=lambda curve: list(colours).index(_step(curve))
+    )
     return [
-        line_of(curve, f"Adam, Δt = {_step(curve)}, double precision", (colours[_step(curve)], DOTTED), names)
+        line_of(curve, f"Adam, Δt = {_step(curve)}, {said(curve)}", (colours[_step(curve)], dash), names, on)
         for curve in found
     ]
 
 
 def _step(curve: Curve) -> str:
     """The time step as text, such as 10⁻³."""
-    dt = float(curve.settings.get("dt", np.nan))
-    exponent = round(np.log10(dt)) if dt > 0 else 0
-    if dt > 0 and abs(dt / 10.0**exponent - 1) < 1e-9 and exponent < -1:
+    return _power(curve, "dt")
+
+
+def _power(curve: Curve, key: str) -> str:
+    """A setting as text, as a power of ten if it is a small one."""
+    value = float(curve.settings.get(key, np.nan))
+    exponent = round(np.log10(value)) if value > 0 else 0
+    if value > 0 and abs(value / 10.0**exponent - 1) < 1e-9 and exponent < -1:
         return "10⁻" + "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(d)] for d in str(-exponent))
-    return f"{dt:g}"
+    return f"{value:g}"
 
 
 def digits(content: Content) -> Chart | None:
