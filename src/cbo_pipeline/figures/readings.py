@@ -30,7 +30,10 @@ NOTHING = -100.0  # the logarithm of a ratio is below this only where its numera
 
 
 def readings(found: Found) -> Figure:
-    """Claims by readings: each cell its verdict, the base first; a frame where a reading turns the verdict."""
+    """Claims by readings: each cell its verdict, the base first; a frame where a reading turns the verdict.
+
+    The names of readings that are graded as possible are italic; the others are as good as ours.
+    """
     claims = sorted(found["claims"], key=int)
     bases = {"base, as published": "base", f"base, at most {found['most_seeds']} seeds": "compared"}
     columns = [(name, {c: {**o, "moved": False} for c, o in found[key].items()}) for name, key in bases.items()]
@@ -43,16 +46,18 @@ def readings(found: Found) -> Figure:
     axes.axvline(1.5, color=style.BLACK, linewidth=1.2)
     axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(claims) - 0.5, -0.5), ylabel="claim")
     axes.set_yticks(range(len(claims)), claims)
+    axes.xaxis.tick_top()  # the labels above are others than those below: before they are written and styled
     axes.set_xticks(range(len(columns)), [name for name, _ in columns], rotation=90, fontsize=6)
     for tick, slanted in zip(axes.get_xticklabels(), possible, strict=True):
         tick.set_style("italic" if slanted else "normal")
-    axes.xaxis.tick_top()
     axes.grid(visible=False)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     shown = [Patch(facecolor=LOOKS[v][0], edgecolor="#888888", label=f"{LOOKS[v][1]} {v}") for v in LOOKS]
-    shown.append(Patch(facecolor="none", edgecolor=style.RED, linewidth=1.6, label="not the verdict of the base"))
-    figure.legend(handles=shown, loc="outside lower center", ncols=3, fontsize=6.5)
+    moved = "unlike the base, also on as few seeds and epochs"
+    shown.append(Patch(facecolor="none", edgecolor=style.RED, linewidth=1.6, label=moved))
+    shown.append(Patch(facecolor="none", edgecolor="none", label="italic: possible, but less likely than ours"))
+    figure.legend(handles=shown, loc="outside lower center", ncols=4, fontsize=6.5)
     return figure
 
 
