@@ -114,12 +114,11 @@ def _varied(
     on=True,
 ) -> list[Line]:
     """Adam's sweep with something else changed, where that was run; the colour is that of the learning rate."""
-    found = sorted(
-        (curve for curve in curves if _step(curve) in colours), key=lambda curve: list(colours).index(_step(curve))
-    )
     return [
-        line_of(curve, f"Adam, Δt = {_step(curve)}, {said(curve)}", (colours[_step(curve)], dash), names, on)
-        for curve in found
+        line_of(curve, f"Adam, Δt = {step}, {said(curve)}", (colour, dash), names, on)
+        for step, colour in colours.items()
+        for curve in curves
+        if _step(curve) == step
     ]
 
 
