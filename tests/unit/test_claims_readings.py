@@ -502,15 +502,23 @@ def test_the_commands_write_and_read_the_file(plan, results, tmp_path, capsys):
 )
 def test_robustness_in_words(verdicts, said):
     rows = [
-        {"words": f"a b: {i}", "claims": {"3": {"verdict": verdict, "moved": moved}}}
+        {"words": f"a b: {i}", "same": False, "claims": {"3": {"verdict": verdict, "moved": moved}}}
         for i, (verdict, moved) in enumerate(verdicts)
     ]
     assert robustness(3, rows, {"verdict": HOLDS}) == said
 
 
 def test_what_is_undecided_is_not_called_robust():
-    rows = [{"words": "a: b", "claims": {"3": {"verdict": UNDECIDED, "moved": False}}}]
+    rows = [{"words": "a: b", "same": False, "claims": {"3": {"verdict": UNDECIDED, "moved": False}}}]
     assert robustness(3, rows, {"verdict": UNDECIDED}) == "open: undecided under 1 other reading, too"
+
+
+def test_a_reading_that_makes_the_same_runs_is_not_counted():
+    rows = [
+        {"words": f"a: {same}", "same": same, "claims": {"3": {"verdict": HOLDS, "moved": False}}}
+        for same in (True, False)
+    ]
+    assert robustness(3, rows, {"verdict": HOLDS}) == "robust: the same under 1 other reading"
 
 
 # Shares -----------------------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def test_the_interval_of_a_contrast_is_student_s():
     rng = np.random.default_rng(0)
     risks = 1e-3 * (1 + 1e-3 * rng.standard_normal((10, 2))) * [1.0, 0.9995]
     relative = (risks / risks.mean(axis=0)) @ [-1, 1] / np.log(10)
-    expected = ttest_1samp(relative, 0).confidence_interval(0.9)
+    expected = ttest_1samp(relative, 0).confidence_interval(1 - 2 * rule.SKEWED * rule.ERROR)
     interval = rule.contrast_interval(risks, [-1, 1])
     shift = rule.contrast(risks, [-1, 1])
     np.testing.assert_allclose(interval, np.array(expected) + shift, rtol=1e-6)
@@ -101,6 +101,10 @@ def test_the_largest_of_several_numbers():
     """With intervals of one width the upper end is the largest one's, the lower end pays for having a choice."""
     normal = [lambda error, m=m: Interval(m - 1 / error, m + 1 / error) for m in (0.0, 3.0)]
     assert rule.largest_interval(normal) == Interval(3 - 2 / rule.ERROR, 3 + 1 / rule.ERROR)
+
+
+def test_one_of_several_numbers_pays_for_the_others_only_where_one_is_enough():
+    assert rule.one_of(lambda error: Interval(-1 / error, 1 / error), 4) == Interval(-4 / rule.ERROR, 1 / rule.ERROR)
 
 
 def test_infinite_risks_have_an_order():

@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from cbo_pipeline.claims import CLAIMS, files, judge_all, mnist
-from cbo_pipeline.claims.evidence import Evidence
+from cbo_pipeline.claims.evidence import Choices, Evidence
 from cbo_pipeline.claims.reading_plan import BASE, ReadingPlan, Source, Specification
 from cbo_pipeline.claims.readings import POSSIBLE, USUAL_SEEDS
 from cbo_pipeline.claims.rule import NOT_TESTED, UNDECIDED
@@ -72,9 +72,19 @@ class Judge:
                 for reading in specification.readings
             ),
             "grade": _grade(specification),
-            "runs": sum(len(s.seeds) for s in self.plan.sources(specification).values() if s.owner != BASE),
+            "runs": sum(self._runs_of(s, specification) for s in self._own_sources(specification)),
+            "same": not self._own_sources(specification) and specification.choices == Choices(),
             "claims": verdicts,
         }
+
+    def _own_sources(self, specification: Specification) -> list[Source]:
+        """The curves of a specification that are not those of the base."""
+        return [source for source in self.plan.sources(specification).values() if source.owner != BASE]
+
+    def _runs_of(self, source: Source, specification: Specification) -> int:
+        """How many runs of a curve a specification is judged by, or would be if they were made."""
+        data, most = self.summary(source), self.plan.most_seeds(specification, source.curve.experiment)
+        return len(source.seeds) if data is None else min(most, data.sizes["seed"])
 
     @functools.cached_property
     def published_verdicts(self) -> dict[str, Any]:
@@ -187,9 +197,10 @@ def robustness(claim: int, rows: Sequence[Mapping[str, Any]], published: Mapping
     """Whether a claim keeps its verdict under all other readings, in words.
 
     Readings have fewer seeds than what is published. One that is undecided says nothing against a verdict that more
-    seeds have decided: only another verdict turns it.
+    seeds have decided: only another verdict turns it. One that makes the same runs as ours says nothing at all.
     """
-    tried = [(row["words"], row["claims"][str(claim)]) for row in rows if str(claim) in row["claims"]]
+    others = [row for row in rows if str(claim) in row["claims"] and not row["same"]]
+    tried = [(row["words"], row["claims"][str(claim)]) for row in others]
     judged = [(words, one) for words, one in tried if one["verdict"] != NOT_TESTED]
     if not tried:
         return "robust: no other reading touches it"
@@ -199,14 +210,14 @@ def robustness(claim: int, rows: Sequence[Mapping[str, Any]], published: Mapping
     missing = f" ({left} reading{'s were' if left > 1 else ' was'} not run)" if left else ""
     turning = [f"{words} ({one['verdict']})" for words, one in judged if one["moved"] and one["verdict"] != UNDECIDED]
     unsure = [words for words, one in judged if one["moved"] and one["verdict"] == UNDECIDED]
-    others = [one["verdict"] for _, one in judged if one["verdict"] != published["verdict"] and not one["moved"]]
-    same = len(judged) - len(turning) - len(unsure) - len(others)
+    like_ours = [one["verdict"] for _, one in judged if one["verdict"] != published["verdict"] and not one["moved"]]
+    same = len(judged) - len(turning) - len(unsure) - len(like_ours)
     told = [f"undecided with: {'; '.join(unsure)}"] if unsure else []
     if turning:
         return "; ".join(["turns with: " + turning[0], *turning[1:], *told]) + missing
-    if others:
-        verdicts = " or ".join(dict.fromkeys(others))
-        told.insert(0, f"{verdicts} under {_readings(len(others))}, like ours on as few seeds and epochs")
+    if like_ours:
+        verdicts = " or ".join(dict.fromkeys(like_ours))
+        told.insert(0, f"{verdicts} under {_readings(len(like_ours))}, like ours on as few seeds and epochs")
     if same and published["verdict"] == UNDECIDED:
         return f"open: undecided under {_readings(same)}, too" + missing
     if same:

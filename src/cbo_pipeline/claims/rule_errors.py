@@ -114,6 +114,21 @@ def _saturation(spread: float = SPREAD) -> Draw:
     return draw
 
 
+def _both_criteria(spread: float = SPREAD) -> Draw:
+    """Saturation as claim 12 has it: the last of three doublings on the line of each of its two criteria."""
+
+    def draw(rng, seeds, shift):
+        means = np.array([1.25**3, 1.25**2, 1.25, np.exp(shift * spread)])
+        risks = _risks(rng, seeds, means, spread)
+        criteria = []
+        for weights, line in (([0, 0, 1, -1], float(np.log10(1.25))), ([-0.5, 0, 1.5, -1], 0.0)):
+            interval = rule.one_of(lambda error, w=weights: rule.contrast_interval(risks, w, error), 2)
+            criteria.append(rule.below("", 0.0, interval, line))
+        return rule.all_of("", criteria, criteria[0]).verdict
+
+    return draw
+
+
 def _several(parts: int) -> Draw:
     """A claim of several parts, all of which lie on their lines."""
 
@@ -148,8 +163,11 @@ CASES = (
     Case("monotone, four steps", "one flat step, wide and skewed", _monotone(ONE_FLAT, spread=WIDE)),
     Case("saturation", "on the line", _saturation()),
     Case("saturation", "on the line, wide and skewed", _saturation(WIDE)),
+    Case("saturation, two criteria", "both on the line", _both_criteria()),
+    Case("saturation, two criteria", "both on the line, wide and skewed", _both_criteria(WIDE)),
     Case("two parts", "normal", _several(2)),
     Case("five parts", "normal", _several(5)),
+    Case("thirteen parts", "normal", _several(13)),
     Case("percentile bootstrap of the median", "normal", _resampled_median(normal), used=False),
     Case("every step falls in 95 % or 5 % of resamples", "one flat step", _monotone(ONE_FLAT, False), used=False),
     Case("every step falls in 95 % or 5 % of resamples", "all steps flat", _monotone(ALL_FLAT, False), used=False),

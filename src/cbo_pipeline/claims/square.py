@@ -134,10 +134,8 @@ def saturates(evidence: Evidence) -> Judgement:
     for along in ("M", "N"):
         sweep = Sweep(evidence, along)
         last, before = sweep.per_doubling(-2, -1), sweep.per_doubling(0, -2)
-        little = rule.below("last doubling", sweep.contrast(last), sweep.interval(last), float(np.log10(LITTLE)))
-        slower = rule.below(
-            "last doubling against those before", sweep.contrast(last - before), sweep.interval(last - before)
-        )
+        little = _criterion(sweep, "last doubling", last, float(np.log10(LITTLE)))
+        slower = _criterion(sweep, "last doubling against those before", last - before)
         parts.append(rule.all_of(f"the curve along {along} saturates", [little, slower], little))
         criteria[along] = {part.what: part.said() for part in (little, slower)}
         seeds.append(len(sweep.risks))
@@ -148,6 +146,12 @@ def saturates(evidence: Evidence) -> Judgement:
         )
     headline = max(parts, key=lambda part: part.value)
     return judged(parts, "; ".join(sentences), min(seeds), headline, criteria=criteria)
+
+
+def _criterion(sweep: Sweep, what: str, weights: np.ndarray, line: float = 0.0) -> Part:
+    """One of the two criteria of saturation: that a contrast is below a line."""
+    interval = rule.one_of(lambda error: sweep.interval(weights, error), 2)
+    return rule.below(what, sweep.contrast(weights), interval, line)
 
 
 def _beyond_the_noise(sweep: Sweep) -> str:

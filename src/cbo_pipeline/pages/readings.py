@@ -96,7 +96,8 @@ def _introduction(found: Found) -> list[str]:
         f" same seeds (at most {found['most_seeds']}) and epochs. A verdict that is neither the published one nor"
         " that of the base on the same seeds is bold: if it is decided, the reading *turns* the claim.",
         "",
-        f"{marks}; empty: the reading does not touch the claim.",
+        f"{marks}; empty: the reading does not touch the claim. A reading that makes *the same runs* as the base"
+        " within the epochs that were run is not counted for or against a claim.",
     ]
 
 
@@ -105,7 +106,8 @@ def _matrix(found: Found) -> tuple[str, Sequence[str], list[list[str]]]:
     lines = [["**published**", "", *(MARKS[found["base"][c]["verdict"]] for c in claims)]]
     lines.append(["**the same seeds**", "", *(MARKS[found["compared"][c]["verdict"]] for c in claims)])
     for row in found["readings"]:
-        lines.append([row["words"], GRADES[row["grade"]], *(_cell(row["claims"].get(c)) for c in claims)])
+        grade = GRADES[row["grade"]] + ("; the same runs" if row.get("same") else "")
+        lines.append([row["words"], grade, *(_cell(row["claims"].get(c)) for c in claims)])
     return "Verdicts", ("reading", "grade", *claims), lines
 
 
