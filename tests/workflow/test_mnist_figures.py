@@ -58,6 +58,8 @@ def test_compared_methods_are_shown_as_far_as_all_go(summaries, drawn, function,
         np.testing.assert_allclose(line.get_ydata(), values.median("seed"))
     assert axes.get_xlim() == (0, 2)
     assert len(axes.collections) == 3  # a band for the spread over the seeds each
+    seeds = {netcdf.read(path).sizes["seed"] for path in summaries.values()}
+    assert axes.figure.legends[0].get_title().get_text() == f"{seeds.pop()} runs each"
 
 
 def renamed(summary, variant):

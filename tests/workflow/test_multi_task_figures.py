@@ -75,6 +75,7 @@ def test_training_shows_median_and_minimum_over_the_tasks(multi_task_data, drawn
     np.testing.assert_allclose(minimum, one["risk_task_min"].mean("seed"))
     assert axes.get_yscale() == "log"
     assert len(axes.collections) == 2  # a band for the spread over the seeds each
+    assert axes.get_legend().get_title().get_text() == f"means of {one.sizes['seed']} runs"
 
 
 def test_examples_show_five_tasks_with_their_targets(multi_task_data, drawn):

@@ -51,8 +51,7 @@ def _draw_horizon(axes, found: dict[str, xr.Dataset]) -> None:
     handles = []
     for method, one in found.items():
         runs, look = style.made(one), style.LOOKS[method]
-        count = runs.sizes["seed"]
-        label = rf"{look['label']}, $\Delta t = {_power(_time_step(one))}$, {count} run{'s' if count > 1 else ''}"
+        label = rf"{look['label']}, $\Delta t = {_power(_time_step(one))}$, {style.counted_runs(one)}"
         # What diverged counts as infinite.
         thin, thick = (runs[name].fillna(np.inf).median("seed") for name in ("risk", "risk_loop"))
         axes.plot(one["epoch"], thin, color=look["color"], linewidth=0.5, alpha=0.6)
@@ -134,7 +133,8 @@ def _draw_compared(axes, data: xr.Dataset, name: str) -> None:
         style.draw_series(axes, one.sel(epoch=slice(0, last)), name, **{**look, "label": label})
     axes.set(xlabel="epoch", xlim=(0, last))
     # Above the axes: anywhere inside it would lie on a curve of one figure or the other.
-    axes.figure.legend(loc="outside upper center", ncols=3, fontsize=6.5, columnspacing=1.2)
+    title = style.counted_runs(*found.values())
+    axes.figure.legend(loc="outside upper center", ncols=3, fontsize=6.5, columnspacing=1.2, title=title)
 
 
 def _time_step(one: xr.Dataset) -> float:

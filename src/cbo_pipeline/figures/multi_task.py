@@ -28,7 +28,7 @@ def multi_task_training(data: dict[str, xr.Dataset]) -> Figure:
         axes, found, "risk_task_min", "mean", color=style.RED, linestyle="--", label="minimum over the tasks"
     )
     axes.set(yscale="log", xlabel="epoch", ylabel=style.RISK, xlim=(0, None))
-    axes.legend()
+    axes.legend(title=f"means of {style.counted_runs(found)}")
     return figure
 
 

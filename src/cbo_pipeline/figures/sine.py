@@ -11,10 +11,11 @@ def sine_training(data: dict[str, xr.Dataset]) -> Figure:
     """Risk against epochs for CBO and Adam: median over the seeds, shaded between the quartiles."""
     figure, axes = plt.subplots()
     # Adam swings from epoch to epoch: a thin line, below the other.
-    for method, width in (("adam", 0.5), ("cbo", 1.5)):
-        style.draw_series(axes, style.curve(data["sine"], method), **{**style.LOOKS[method], "linewidth": width})
+    found = {method: style.curve(data["sine"], method) for method in ("adam", "cbo")}
+    for (method, one), width in zip(found.items(), (0.5, 1.5), strict=True):
+        style.draw_series(axes, one, **{**style.LOOKS[method], "linewidth": width})
     axes.set(yscale="log", xlabel="epoch", ylabel=style.RISK, xlim=(0, None))
-    axes.legend(reverse=True)
+    axes.legend(reverse=True, title=style.counted_runs(*found.values()))
     return figure
 
 

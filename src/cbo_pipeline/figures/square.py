@@ -66,7 +66,7 @@ def _sweep(data: xr.Dataset, swept: str, fixed: str, label: str) -> Figure:
     axes.yaxis.set_minor_locator(NullLocator())
     axes.set_xticks(sizes, [str(size) for size in sizes])
     axes.xaxis.set_minor_locator(NullLocator())
-    figure.legend(loc="outside upper center", ncols=2, fontsize=6.5)
+    figure.legend(loc="outside upper center", ncols=2, fontsize=6.5, title=style.counted_runs(*curves))
     return figure
 
 
@@ -144,7 +144,7 @@ def multi_task_ot(data: dict[str, xr.Dataset]) -> Figure:
     style.draw_series(left, found, centre="mean", color=style.BLUE, label="median over the tasks")
     style.draw_series(left, found, "risk_task_min", "mean", color=style.RED, linestyle="--", label="minimum")
     left.set(yscale="log", xlabel="epoch", ylabel=RISK, xlim=(0, None))
-    left.legend()
+    left.legend(title=f"means of {style.counted_runs(found)}")
     for task in range(found.sizes["task"]):
         one = found.isel(task=task)
         right.plot(one["x"], one["prediction"], color=SWEEP[task % len(SWEEP)], label=f"problem {task + 1}")

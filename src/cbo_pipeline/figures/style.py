@@ -44,6 +44,7 @@ SETTINGS = {
     "lines.linewidth": 1.3,
     "legend.frameon": False,
     "legend.handlelength": 2.6,
+    "legend.title_fontsize": 6.5,
     "mathtext.fontset": "dejavusans",
     "pdf.fonttype": 42,
     "savefig.facecolor": "white",
@@ -106,6 +107,13 @@ def without_missing_epochs(curve: xr.Dataset) -> xr.Dataset:
 def made(curve: xr.Dataset) -> xr.Dataset:
     """The runs of a curve that are there: others of its experiment may have more seeds."""
     return curve.isel(seed=curve["risk"].isel(epoch=0).notnull().values)
+
+
+def counted_runs(*curves: xr.Dataset) -> str:
+    """How many runs are behind each of the curves that a figure shows, in words for its legend."""
+    counts = {made(curve).sizes["seed"] for curve in curves}
+    words = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
+    return f"{words} run{'' if counts == {1} else 's'}{' each' if len(curves) > 1 else ''}"
 
 
 def settings_of(curve: xr.Dataset) -> dict:
