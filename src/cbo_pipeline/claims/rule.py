@@ -236,8 +236,9 @@ EXPLANATION = (
     f"Every number has an interval over the seeds, each end of which errs in at most {ERROR:.0%} of cases: for"
     " medians two of the values themselves (the inverted sign test; with fewer than five seeds it is unbounded),"
     " for two unpaired samples two of their differences (the inverted Mann-Whitney test), for means Student's"
-    f" interval at {SKEWED:g} of that error, since risks are skewed (the table of errors tells how often it errs). The whole interval on the right side of the"
-    " line: the claim holds. The whole interval on the wrong side: it does not hold. The line inside: undecided. A"
-    " claim of several parts holds if all hold, does not hold if none does, and holds in part if some do and some do"
-    " not; it is undecided where that depends on parts that are undecided."
+    f" interval, asked for {SKEWED:g} of that error since risks are skewed (the table of errors tells how often it"
+    " errs). The whole interval on the right side of the line: the claim holds. The whole interval on the wrong side:"
+    " it does not hold. The line inside: undecided. A claim of several parts holds if all hold, does not hold if none"
+    " does, and holds in part if some do and some do not; it is undecided where that depends on parts that are"
+    " undecided."
 )

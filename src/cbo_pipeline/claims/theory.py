@@ -86,7 +86,7 @@ def variance_decays(evidence: Evidence) -> Judgement:
     kept = {starts: _kept([one for one in equal if _starts(one) == starts]) for starts in sorted({1, most})}
     searched = [one for one in equal if _starts(one) == most]
     value = kept[most].largest
-    # A search that ends beside the best barycentre finds a variance that is too large, and never one that is too small.
+    # A search that misses the best barycentre finds a variance that is too large, and never one that is too small.
     part = rule.below("the bound", value, rule.Interval(value / (1 + MISSED), value), 1 + STEP)
     seen = "; ".join(
         f"equal weights, {starts} start{'s' if starts > 1 else ''} of the search: the bound is kept in {one.kept} of"
