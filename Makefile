@@ -14,7 +14,7 @@
 #   make test      lint, and the tests of all that the pipeline does, a hundred runs under fire among them
 #   make test-faults  the tests of all that may happen to it: kill, fill, cut and break things
 #   make faults    the same, counted: what was done, and what survived
-#   make soak      a thousand runs on a throwaway Slurm while everything fails; needs root (some 25 minutes)
+#   make soak      a thousand runs on a throwaway Slurm while everything fails; needs root (some fifty minutes)
 #   make bench     how fast it is, against the peers
 #   make clean     delete demo/ and published/ (RESULTS=yes: results/ too)
 PYTHON ?= python3

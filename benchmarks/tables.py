@@ -84,19 +84,37 @@ def _digits(value: float) -> str:
 def driver(rows: list[dict]) -> str:
     """What Snakemake takes to plan, and to do nothing."""
     lines = [
-        [f"{row['runs']:,}".replace(",", " "), f"{row['runs_per_job']}", _time(row["seconds"]), _memory(row)]
+        [_count(row["runs"]), f"{row['runs_per_job']}", _time(row["seconds"]), _memory(row)]
         for row in of_kind(rows, "plan")
     ]
     text = table(">runs | >runs per job | >time to plan | >memory", lines)
     for row in of_kind(rows, "plan exponent"):
         text += f"\nWith {_per_job(row['runs_per_job'])} the planning time, less that of an almost empty plan, grows "
         text += f"as the number of runs to the power {row['exponent']:.2f}."
+    text += "\n" if of_kind(rows, "plan exponent") else ""
+    return text + _instant_jobs(rows)
+
+
+def _instant_jobs(rows: list[dict]) -> str:
+    """What jobs that do nothing cost; older results have one number of them."""
+    found = of_kind(rows, "instant jobs")
+    if not found:
+        return ""
     start = next((row["seconds"] for row in of_kind(rows, "plan") if row["runs"] == 1), 0.0)
-    for row in of_kind(rows, "instant jobs"):
-        each = (row["seconds"] - start) / row["jobs"]
-        text += f"\nStarting and recording a job that does nothing takes {amount(each, 's')} on one machine "
-        text += f"({row['jobs']} such jobs)."
-    return text + "\n"
+    each = [amount((row["seconds"] - start) / row["jobs"], "s") for row in found]
+    lines = [
+        [_count(row["jobs"]), _time(row["seconds"]), one, _memory(row)] for row, one in zip(found, each, strict=True)
+    ]
+    text = "\nStarting and recording jobs that do nothing, on one machine (per job without an almost empty plan):\n\n"
+    text += table(">jobs that do nothing | >time | >per job | >memory", lines)
+    for row in of_kind(rows, "instant exponent"):
+        text += "\nTheir time, less that of an almost empty plan, grows as the number of jobs to the power "
+        text += f"{row['exponent']:.2f}.\n"
+    return text
+
+
+def _count(number: int) -> str:
+    return f"{number:,}".replace(",", " ")
 
 
 def _time(seconds: float) -> str:

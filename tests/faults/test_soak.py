@@ -11,7 +11,7 @@ pytestmark = pytest.mark.workflow
 
 def test_runs_under_fire_on_slurm_end_as_a_quiet_run_does(tmp_path_factory, record_property):
     folder = short.place_for_it(tmp_path_factory)
-    short.soak(folder, Slurm(folder / "cluster"), 100, 13, 20, record_property)
+    short.soak(folder, Slurm(folder / "cluster"), 100, 12, 20, record_property)
 
 
 def test_a_schedule_is_decided_by_its_seed_and_has_every_kind():

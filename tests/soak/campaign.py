@@ -25,11 +25,15 @@ class Quiet:
     files: dict[str, str]
     core_seconds: float
     trained: int
+    minutes: float
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was done, and what came of it. ``wrong`` is empty if all is well."""
+    """What was done, and what came of it. ``wrong`` is empty if all is well.
+
+    ``minutes`` leave the quiet run out; ``arrays`` are the sizes of Slurm's arrays of training jobs.
+    """
 
     place: str
     seed: int
@@ -40,6 +44,7 @@ class Outcome:
     quiet: Quiet
     core_seconds: float
     trained: int
+    arrays: tuple[int, ...]
     wrong: tuple[str, ...]
 
     @property
@@ -51,10 +56,12 @@ class Outcome:
 def quiet_run(workload: Workload, folder: Path, *options: str) -> Quiet:
     """The same command, undisturbed, with further options if given."""
     folder.mkdir()
+    began = time.monotonic()
     with Meter(folder) as meter:
         driver = Machine().start(workload, folder, folder.parent / "quiet.log", *options)
         assert driver.process.wait() == 0, driver.log.read_text()
-    return Quiet(_results(folder), meter.seconds, meter.trained)
+    minutes = (time.monotonic() - began) / 60
+    return Quiet(_results(folder), meter.seconds, meter.trained, minutes)
 
 
 def under_fire(
@@ -86,7 +93,7 @@ def under_fire(
             wrong = (*_differences(_results(work), quiet.files), *left_over(work))
         return Outcome(
             place.name, seed, workload.runs, (time.monotonic() - began) / 60, monkey.done, fleet.starts, quiet,
-            meter.seconds, meter.trained, wrong,
+            meter.seconds, meter.trained, place.arrays(), wrong,
         )  # fmt: skip
 
 

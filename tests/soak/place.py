@@ -4,6 +4,7 @@ import contextlib
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 from soak.processes import working_in
@@ -58,6 +59,9 @@ class Machine:
     def look_after(self) -> None:
         pass
 
+    def arrays(self) -> tuple[int, ...]:
+        return ()
+
     def cancel_all(self) -> None:
         pass
 
@@ -74,6 +78,7 @@ class Slurm:
         self.cluster = Cluster(folder, nodes)
         self.nodes = tuple(self.cluster.nodes)
         self.name = f"a throwaway Slurm of {nodes} nodes"
+        self._in_arrays: set[tuple[str, str]] = set()
 
     def __enter__(self) -> "Slurm":
         self.cluster.start()
@@ -91,7 +96,10 @@ class Slurm:
         return Driver(command, folder, log, self.cluster.environment)
 
     def look_after(self) -> None:
-        """What an administrator does: resume nodes that Slurm has drained, release jobs that it could not launch."""
+        """What an administrator does: resume nodes that Slurm has drained, release jobs that it could not launch.
+
+        And note which training jobs came in arrays: Slurm forgets a job ten minutes after its end.
+        """
         for line in self.cluster.run("sinfo", "-h", "-N", "-o", "%N %T", check=False).splitlines():
             node, state = line.split()
             if "drain" in state or "down" in state:
@@ -100,6 +108,14 @@ class Slurm:
             job, _, reason = line.partition(" ")
             if "held" in reason.lower():
                 self.cluster.run("scontrol", "release", job, check=False)
+        for line in self.cluster.run("squeue", "-h", "-r", "-t", "all", "-o", "%F %K %k", check=False).splitlines():
+            job, task, comment = line.split()
+            if task.isdigit() and comment.startswith("rule_train_wildcards_"):
+                self._in_arrays.add((job, task))
+
+    def arrays(self) -> tuple[int, ...]:
+        """How many training jobs there were in each array, as Slurm was seen to hold them."""
+        return tuple(Counter(job for job, _ in sorted(self._in_arrays)).values())
 
     def cancel_all(self) -> None:
         self.cluster.run("scancel", "--user", "root", check=False)

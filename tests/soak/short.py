@@ -34,5 +34,7 @@ def soak(folder: Path, place: Machine | Slurm, runs: int, runs_per_job: int, fau
     outcome = campaign.under_fire(work, place, quiet, folder / "fire", seed, faults)
     assert not outcome.wrong, (seed, outcome.wrong)
     assert sum(outcome.faults.values()) >= faults
+    if runs_per_job > 1:  # on Slurm; all curves' runs that share no job are ready at once, so they are one array
+        assert max(outcome.arrays, default=0) > 1, outcome.arrays
     for what, count in outcome.faults.items():
         record_property("fault", [f"under fire, {outcome.place}: {what}", count, count, True])

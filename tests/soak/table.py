@@ -19,9 +19,12 @@ def table(outcomes: Sequence[Outcome]) -> str:
     rows.append(["runs", *(str(o.runs) for o in outcomes)])
     rows.append(["times that Snakemake was started", *(str(o.starts) for o in outcomes)])
     rows.append(["processes that trained (quiet)", *(f"{o.trained} ({o.quiet.trained})" for o in outcomes)])
+    arrays = [f"{sum(o.arrays)} ({len(o.arrays)})" if o.arrays else "–" for o in outcomes]
+    rows.append(["training jobs sent in arrays (arrays)", *arrays])
     rows.append(["core seconds of the pipeline, quiet", *(f"{o.quiet.core_seconds:.0f}" for o in outcomes)])
     rows.append(["work lost, as a share of them", *(f"{o.lost:.0%}" for o in outcomes)])
-    rows.append(["minutes", *(f"{o.minutes:.1f}" for o in outcomes)])
+    rows.append(["minutes under fire", *(f"{o.minutes:.1f}" for o in outcomes)])
+    rows.append(["minutes of the quiet run before", *(f"{o.quiet.minutes:.1f}" for o in outcomes)])
     rows.append(["files that differ or are left over", *(str(len(o.wrong)) for o in outcomes)])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
 

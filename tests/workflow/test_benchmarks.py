@@ -1,5 +1,6 @@
 """The benchmarks' own arithmetic: verdicts, exponents, estimates, the tables of docs/performance.md."""
 
+import argparse
 import json
 import re
 import sys
@@ -124,6 +125,35 @@ def test_every_row_that_is_kept_names_its_script():
 
     rows = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))["rows"]
     assert {row["script"] for row in rows} == set(run.SCRIPTS)
+
+
+def test_jobs_that_do_nothing_have_a_row_for_each_number():
+    """Results from before there were several numbers have one, and no exponent."""
+    import bench_driver
+    import tables
+
+    rows = [{"kind": "plan", "runs": 1, "runs_per_job": 1, "seconds": 2.0, "megabytes": 100.0}]
+    rows.append({"kind": "instant jobs", "jobs": 100, "seconds": 6.0, "megabytes": 140.0})
+    old = tables.driver(rows)
+    assert "| 100 | 6.0 s | 40 ms | 140 MB |\n" in old
+    assert "to the power" not in old
+    rows.append({"kind": "instant jobs", "jobs": 10_000, "seconds": 402.0, "megabytes": 1400.0})
+    rows.append({"kind": "instant exponent", "exponent": bench_driver.exponent(rows[1:], 2.0, "jobs")})
+    new = tables.driver(rows)
+    assert new.startswith(old)
+    assert "| 10 000 | 6.7 min | 40 ms | 1.4 GB |\n" in new
+    assert "grows as the number of jobs to the power 1.00.\n" in new
+
+
+def test_the_numbers_of_jobs_are_those_that_are_made():
+    import bench_driver
+
+    for number in (1, *bench_driver.INSTANT, *bench_driver.SIZES):
+        assert bench_driver.number_of_runs(str(number)) == number
+        sine = bench_driver.overlay(number)["experiments"]["sine"]
+        assert sine["seeds"] * len(sine["M"]) == number
+    with pytest.raises(argparse.ArgumentTypeError, match="150 is not a multiple of 100"):
+        bench_driver.number_of_runs("150")
 
 
 def test_one_row_of_the_real_tables_is_made_anew_and_the_others_stay():

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
+from cbo_pipeline.claims.reading_plan import ReadingPlan
 from cbo_pipeline.config import load_config, runs
 from cbo_pipeline.workflow import grid_engine
 from tiny import ROOT, finish, snakemake_command
@@ -30,9 +31,15 @@ def test_the_page_counts_the_runs_of_the_config():
     assert f"The {len(names) - len(mnist)} small runs" in page
 
 
-def test_as_many_jobs_are_allowed_as_there_are_runs():
-    """With fewer the plugin's array jobs wait for ever (the profile says why)."""
-    count = sum(1 for _ in runs(load_config()))
+@pytest.mark.parametrize("overlays", [(), ("many_seeds",), ("many_seeds", "horizon")], ids=" ".join)
+def test_as_many_jobs_are_allowed_as_there_are_runs_and_summaries(overlays):
+    """Those of the readings too. With fewer the plugin's array jobs wait for ever (the profile says why)."""
+    files = [ROOT / "workflow" / f"{name}.yaml" for name in overlays]
+    names = list(runs(load_config(*files)))
+    of_readings = [source for sources in ReadingPlan.of(files).trained().values() for source in sources]
+    summaries = len({name.curve for name in names}) + len(of_readings)
+    count = len(names) + sum(len(source.seeds) for source in of_readings) + summaries
+    assert count > 2000
     assert PROFILE["jobs"] > count
     assert int(PROFILE["max-jobs-per-timespan"].split("/")[0]) > count
 
@@ -72,8 +79,11 @@ def test_four_thousand_seeds_fit_into_every_command(seeds, tmp_path):
 
 
 def test_the_profiles_agree_on_what_they_share():
-    """What every cluster needs is the same in all profiles, but for names of the scheduler's own."""
-    keys = ("jobs", "retries", "keep-going", "rerun-incomplete", "latency-wait", "printshellcmds")
+    """What every cluster needs is the same in all profiles, but for names of the scheduler's own.
+
+    Slurm's arrays need as many jobs as there are runs; Grid Engine has none.
+    """
+    keys = ("retries", "keep-going", "rerun-incomplete", "latency-wait", "printshellcmds")
     for key in keys:
         assert GRID_ENGINE[key] == PROFILE[key], key
     assert GRID_ENGINE["default-resources"].items() <= PROFILE["default-resources"].items()

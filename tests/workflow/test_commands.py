@@ -24,7 +24,12 @@ from tiny import OVERLAY, ROOT
 pytestmark = pytest.mark.workflow
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-PROGRAMS = r"(?:make|snakemake|cbo-pipeline|git|pip|conda|export|sudo|pytest|ruff|snakefmt|eval|find|\.|\$EDITOR)"
+# With these words a command begins that is named within a sentence. In a block every line is a command.
+PROGRAMS = (
+    r"(?:make|snakemake|cbo-pipeline|git|pip|conda|export|sudo|pytest|ruff|snakefmt|lint-imports|eval|find|\.|\$EDITOR"
+    r"|python3?|bash|sh|head|tail|ncdump|sysctl|chrt|nice|echo|sbatch|squeue|sacct|scancel|scontrol|sinfo|qsub|qstat)"
+)
+SCRIPTS = Path(sysconfig.get_path("scripts"))
 SLURM = "snakemake --workflow-profile workflow/profiles/slurm"
 FIGURE = "snakemake --cores 8 fig2"
 
@@ -51,6 +56,7 @@ RUN = (
     "snakemake --unlock",
     "ruff format . && ruff check .",
     "snakefmt Snakefile workflow/rules",
+    "lint-imports",
 )
 # Too long, or in need of a cluster: only planned.
 PLANNED = (
@@ -84,11 +90,19 @@ PLANNED = (
     "make readings",
     "make horizon",
     "make verify",
+    "python benchmarks/winners.py",
+    "python benchmarks/mnist_trials.py",
+    "python benchmarks/real_tables.py",
 )
 # Planned with the config of the project, since readings need all experiments.
 OF_ALL = ("snakemake readings_sine",)
+# The list of what a publication lacks, made as printed.
+LISTED = "lacking=$(cbo-pipeline check --config workflow/many_seeds.yaml --lacking docs/reproduction)"
+# The digest of a file, worked out and read.
+SEAL = ("head -c -86 run.nc | sha256sum", "tail -n 1 run.nc")
 # Not run here, for a reason.
 ELSEWHERE = {
+    "snakemake --cores 8 --configfile workflow/many_seeds.yaml -- $lacking": "hours; what is planned: OF_ALL",
     "cbo-pipeline check --readings": "test_claims_readings",
     "git clone <this repository> cbo_pipeline && cd cbo_pipeline": "the checkout of this test stands for it",
     "cbo-pipeline train --experiment sine --method isotropic_cbo --output isotropic.nc --set epochs=20": "test_docs",
@@ -113,9 +127,12 @@ ELSEWHERE = {
     "snakemake --workflow-profile workflow/profiles/grid_engine": "test_grid_engine",
     "cbo-pipeline train --experiment sine --method cbo --seeds 0-19 --output 'runs/seed{seed}.nc'": "shared_jobs",
     f"{SLURM} --config runs_per_job=20": "test_slurm",
-    "snakemake --cores 8 --configfile workflow/many_seeds.yaml -- $lacking": "hours; the list: test_claims_readings",
     "sudo apt install python3-venv": "needs Debian and a network",
+    "pytest": "all unit tests, as make quick; with the name of a file it is planned above",
     "git tag v1.0.0": "a release",
+    "echo 19 > /proc/self/autogroup": "would make the tests give way to everything else",
+    "sysctl kernel.sched_autogroup_enabled=0": "needs root, and changes the machine",
+    "chrt --idle 0 snakemake --cores 1 ...": "whatever is run; it goes with the line before",
 }
 # Commands that are only named, not printed to be typed.
 NAMED = {
@@ -131,6 +148,7 @@ NAMED |= {
     "cbo-pipeline readings",
     "cbo-pipeline train",
     "cbo-pipeline train --settings",
+    "ncdump -h",
     "cbo-pipeline show FILE",
     "snakemake ... results/summary/sine.nc",
     "snakemake ... results/summary/sine.nc --batch summarise_curve=1/10",
@@ -138,7 +156,10 @@ NAMED |= {
 
 
 def commands(page: Path) -> list[str]:
-    """The commands of a page, in order: those of its shell blocks, indented or fenced, and those in backticks."""
+    """The commands of a page, in order: those of its shell blocks, indented or fenced, and those in backticks.
+
+    A line of a block that is no command has a gap: a list of files and what they are.
+    """
     text = page.read_text(encoding="utf-8")
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     blocks = re.findall(r"^```(?:console|sh|bash)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
@@ -149,7 +170,7 @@ def commands(page: Path) -> list[str]:
     for block in blocks:
         joined = re.sub(r" *\\\n\s*", " ", re.sub(r" *\|\n\s*", " | ", block))
         lines += [re.sub(r"\s+#.*$", "", line).strip() for line in joined.splitlines()]
-    lines = [line for line in lines if re.match(rf"{PROGRAMS} ", line)]
+    lines = [line for line in lines if line and not re.search(r"\S  +\S", line)]
     spans = re.findall(r"`([^`\n]+)`", re.sub(r"^ {4}.*$", "", prose, flags=re.MULTILINE))
     return lines + [span for span in spans if re.match(rf"{PROGRAMS} \S", span)]
 
@@ -157,23 +178,25 @@ def commands(page: Path) -> list[str]:
 PRINTED = list(dict.fromkeys(command for page in PAGES for command in commands(page)))
 # The one pipe: it reads what training left, so it runs after the figure.
 PIPES = tuple(command for command in PRINTED if command.startswith("find results/benchmarks"))
-KNOWN = {*RUN, *PLANNED, *OF_ALL, *ELSEWHERE, *NAMED, *PIPES}
+KNOWN = {*RUN, *PLANNED, *OF_ALL, LISTED, *SEAL, *ELSEWHERE, *NAMED, *PIPES}
 
 
 def test_every_command_is_known_and_none_is_forgotten():
-    assert not set(PRINTED) - KNOWN, "a page prints a command that no test runs"
-    assert not KNOWN - set(PRINTED), "no page prints this any more"
+    assert not sorted(set(PRINTED) - KNOWN), "a page prints a command that no test runs"
+    assert not sorted(KNOWN - set(PRINTED)), "no page prints this any more"
     assert len(PIPES) == 1
 
 
 def test_commands_are_found_in_all_their_forms(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(
-        "See `make demo`, `results/` and `cbo-pipeline show x`.\n\n    make a  # why\n    snakemake --cores 1 \\\n"
-        "      --x y\n\n    Snakefile   a file\n\n```python\nmake = 1\n```\n\n```console\ngit c |\n  sort\n```\n"
+        "See `make demo`, `results/`, `python a.py` and `cbo-pipeline show x`.\n\n    make a  # why\n"
+        "    snakemake --cores 1 \\\n      --x y\n    x=$(anything)\n    anything\n\n    Snakefile   a file\n\n"
+        "```python\nmake = 1\n```\n\n```console\ngit c |\n  sort\n```\n"
     )
     assert commands(page) == [
-        "git c | sort", "make a", "snakemake --cores 1 --x y", "make demo", "cbo-pipeline show x",
+        "git c | sort", "make a", "snakemake --cores 1 --x y", "x=$(anything)", "anything",
+        "make demo", "python a.py", "cbo-pipeline show x",
     ]  # fmt: skip
 
 
@@ -198,9 +221,10 @@ def checkout(tmp_path_factory) -> Path:
     (packages,) = (root / ".venv").glob("lib/python*/site-packages")
     places = [p for p in sys.path if p.endswith("-packages")]
     (packages / "shared.pth").write_text("".join(f"import site; site.addsitedir({p!r})\n" for p in places))
-    # ruff is a program of its own; its Python module would call the script, and so on for ever.
-    (root / ".venv" / "bin" / "ruff").symlink_to(Path(sysconfig.get_path("scripts")) / "ruff")
-    for name in ("snakemake", "cbo-pipeline", "pytest", "snakefmt", "lint-imports"):
+    # ruff is a program of its own; its Python module would call the script, and so on for ever. The other has none.
+    for name in ("ruff", "lint-imports"):
+        (root / ".venv" / "bin" / name).symlink_to(SCRIPTS / name)
+    for name in ("snakemake", "cbo-pipeline", "pytest", "snakefmt"):
         script = root / ".venv" / "bin" / name
         python = warm.python() if name in ("snakemake", "cbo-pipeline") else script.with_name("python")
         script.write_text(f'#!/bin/sh\nexec {python} -m {name.replace("-", "_")} "$@"\n')
@@ -246,6 +270,9 @@ def test_the_pipe_counts_seconds_by_experiment_and_method(made):
 @pytest.mark.parametrize("command", PLANNED)
 def test_it_can_be_planned(checkout, command):
     program, _, rest = command.partition(" ")
+    if program == "python":  # what it imports is there; it is not run
+        run(checkout, f"cd {Path(rest).parent} && python -c 'import {Path(rest).stem}'")
+        return
     dry = {
         "make": "--dry-run",
         "snakemake": "--dry-run --quiet all",
@@ -264,6 +291,25 @@ def test_it_can_be_planned_with_the_config_of_the_project(command, tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^train_reading +\d{3,}$", done.stdout + done.stderr, re.MULTILINE)
+
+
+def test_what_a_publication_lacks_is_listed_as_printed():
+    """With the config of the project. What is listed are targets: tests/unit/test_claims_readings.py."""
+    known = {**os.environ, "PATH": f"{SCRIPTS}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(
+        ["bash", "-ec", f"{LISTED}\nprintf '%s\\n' $lacking"],
+        cwd=ROOT, env=known, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert all(re.fullmatch(r"results/(readings/\S+/)?summary/\S+\.nc", path) for path in done.stdout.split())
+
+
+def test_a_file_ends_with_the_digest_that_is_worked_out(made):
+    run(made, next(command for command in RUN if "--output run.nc" in command))
+    worked_out, read = (run(made, command) for command in SEAL)
+    digest = worked_out.split()[0]
+    assert re.fullmatch("[0-9a-f]{64}", digest)
+    assert digest in read
 
 
 def test_the_readmes_python_reads_the_run_that_its_command_made(made):

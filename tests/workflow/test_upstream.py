@@ -9,6 +9,7 @@ import inspect
 import shlex
 import signal
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -83,6 +84,34 @@ def test_snakemake_waits_for_its_jobs_when_it_is_told_to_end(tmp_path):
         (tmp_path / "go").touch()
         driver.communicate(timeout=300)
         assert (tmp_path / "done").exists()
+    finally:
+        end(driver)
+
+
+# The scheduler holds this lock whenever it chooses jobs or looks for those that have ended.
+HELD = """
+import os, signal
+from pathlib import Path
+onstart:
+    with workflow.scheduler._lock:
+        Path("held").touch()
+        os.kill(os.getpid(), signal.SIGTERM)
+    Path("released").touch()
+rule all:
+    output: touch("done")
+"""
+
+
+@pytest.mark.workflow
+def test_sigterm_may_hang_a_snakemake_for_ever(tmp_path):
+    """The reason for ``end_strays`` of the soak: SIGTERM waits for a lock that its own thread holds."""
+    (tmp_path / "Snakefile").write_text(HELD)
+    driver = start([sys.executable, *SNAKEMAKE], tmp_path)
+    try:
+        wait_until((tmp_path / "held").exists, seconds=300)
+        time.sleep(3)
+        assert driver.poll() is None
+        assert not (tmp_path / "released").exists()
     finally:
         end(driver)
 
