@@ -7,10 +7,9 @@ says what limits it: time per random number, per neuron and per point.
 """
 
 import timing  # first: it sets one thread
-from timing import emit, have_mnist
+from timing import emit, have_mnist, step_alone
 
 # isort: split
-import dataclasses
 import functools
 import time
 
@@ -52,7 +51,6 @@ def parts_of(training: Training, rounds: int = 5, seconds: float = 0.2) -> tuple
     indices, clock = training.batches(0)[0], Clock(0, 0)
     batch = problem.batch(indices)
     view = method.look(state, problem, batch, clock)
-    still = dataclasses.replace(method, dt=1e-16)  # the same operations, but the ensemble stays where it is
     few = problem.batch(indices[:8])
     forms = {
         "minibatch": lambda: problem.batch(indices),
@@ -60,7 +58,7 @@ def parts_of(training: Training, rounds: int = 5, seconds: float = 0.2) -> tuple
         "risks": lambda: problem.risks(state["particles"], batch),
         "look": lambda: method.look(state, problem, batch, clock),
         "noise": noise_alone(training),
-        "move": lambda: still.move(state, view, clock, training.streams.noise(0)),
+        "move": step_alone(training, view),
     }
     if hasattr(method, "consensus"):  # that of optimal transport is a barycentre, which has parts of its own
         forms["consensus"] = lambda: method.consensus(state["particles"], view.risks, clock)

@@ -69,6 +69,17 @@ def iterations(training) -> Callable[[], object]:
     return lambda: next(steps)
 
 
+def step_alone(training, view) -> Callable[[], object]:
+    """A function that takes a run's step from this view, noise included; the ensemble stays where it is.
+
+    With so small a dt the step moves nothing that matters, by the same operations.
+    """
+    from cbo_pipeline.methods.base import Clock
+
+    still = dataclasses.replace(training.method, dt=1e-16)
+    return lambda: still.move(training.state, view, Clock(0, 0), training.streams.noise(0))
+
+
 def have_mnist() -> None:
     """See that MNIST is there: in CBO_DATA_DIR, or fetched to the project's data folder."""
     from cbo_pipeline.problems._mnist_arrays import ENVIRONMENT

@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -19,6 +20,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from cbo_pipeline.config import RunName, load_config, resolve
 from cbo_pipeline.results import netcdf
 from cbo_pipeline.workflow import driver_lock
 from tiny import (
@@ -90,6 +92,31 @@ def test_kill_9_at_twenty_random_moments(long_run, tmp_path, record_property):
     assert output.read_bytes() == whole
     assert [path.name for path in output.parent.iterdir()] == ["run.nc"]
     record_property("fault", ["kill -9 of a training process, at random moments", killed, killed, True])
+
+
+@pytest.mark.parametrize("method", ["cbo", "hybrid"])
+def test_kill_9_in_the_middle_of_a_run_on_mnist(method, mnist_folder, tmp_path, record_property):
+    """As soon as there is a checkpoint. With so many particles and images CBO leaves networks early."""
+    small = {"images": 600, "batch_size": 200, "epochs": 120, "snapshots": [0, 90], "keep_ensembles": [120]}
+    run = resolve(load_config(), RunName("mnist", method, 20, 24, 0), small)
+    whole, output, kept = tmp_path / "whole.nc", tmp_path / "run.nc", tmp_path / "kept.npz"
+    data = {"CBO_DATA_DIR": str(mnist_folder)}
+    command = train_command(run, output, "--checkpoint", str(kept), "--checkpoint-seconds", "0.05")
+    process = start(command, tmp_path, **data)
+    wait_until(kept.exists, every=0.001)
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL  # and not at its end
+    assert not output.exists()
+    again = finish(command, tmp_path, **data)
+    assert again.returncode == 0, again.stderr
+    iteration = int(re.search(r"continuing from \S+, iteration (\d+)", again.stderr)[1])
+    assert 0 < iteration < 3 * 120
+    undisturbed = finish(train_command(run, whole), tmp_path, **data)
+    assert undisturbed.returncode == 0, undisturbed.stderr
+    assert output.read_bytes() == whole.read_bytes()
+    assert not kept.exists()
+    record_property("fault", ["kill -9 of a training process on MNIST, after a checkpoint", 1, 1, True])
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from cbo_pipeline.numerics.consensus import gibbs_weights
+from cbo_pipeline.numerics.consensus import consensus_point, gibbs_weights
 from cbo_pipeline.numerics.kernels import threads
 from cbo_pipeline.numerics.kernels.dense_networks import (
     ACTIVATIONS,
@@ -25,6 +25,7 @@ TORCH_ACTIVATIONS = {
     "identity": lambda x: x,
 }
 TOLERANCE = {"float32": 3e-6, "float64": 1e-13}
+SHIFTS = pytest.mark.parametrize("shift", [0.0, -0.42], ids=["unit", "standardised"])
 
 
 def images(rng, S, d=60, zeros=0.8):
@@ -71,8 +72,8 @@ def assert_as_torch(ensemble, shape, table, targets):
         np.testing.assert_allclose(out[name], gradient, rtol=0, atol=tolerance * (np.abs(gradient).max() + 1e-3))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("shift", [0.0, -0.42], ids=["unit", "standardised"])
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@SHIFTS
 @pytest.mark.parametrize(
     ("N", "M", "S"), [(1, 20, 300), (3, 5, 97), (1, 1, 1), (4, 3, 96), (19, 20, 200), (2, 101, 9)]
 )
@@ -97,16 +98,30 @@ def test_every_activation_with_every_loss(N, activation, loss):
         assert_as_torch(ensemble, Shape(0.7, activation, loss), table, targets)
 
 
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@SHIFTS
 @pytest.mark.parametrize("N", [1, 9])
-def test_a_batch_of_blank_images_and_blank_images_among_others(N):
+def test_a_network_that_has_learnt_its_labels(N, shift, dtype):
+    """As training leaves them: outputs far apart, nearly all losses small; alone and among others."""
+    rng = np.random.default_rng(9)
+    table, ensemble = table_of(images(rng, 300), dtype, 255.0, shift), networks(rng, N, 20, 60, 10, dtype)
+    ensemble["c"] *= 2
+    table = lists(table, np.arange(300))
+    labels = outputs(ensemble, Shape(1.0), table)[0].argmax(1)
+    assert risks(ensemble, Shape(1.0), table, labels)[0] < 0.5
+    assert_as_torch(ensemble, Shape(1.0), table, labels)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@SHIFTS
+@pytest.mark.parametrize("N", [1, 9])
+def test_a_batch_of_blank_images_and_blank_images_among_others(N, shift, dtype):
     rng = np.random.default_rng(3)
     x = images(rng, 130)
     x[::3] = 0
-    ensemble = networks(rng, N, 4, 60, 10, "float64")
+    table, ensemble = table_of(x, dtype, 255.0, shift), networks(rng, N, 4, 60, 10, dtype)
     for rows in (np.arange(130), np.arange(0, 130, 3)):
-        assert_as_torch(
-            ensemble, Shape(0.25), lists(table_of(x, "float64", 255.0), rows), rng.integers(0, 10, len(rows))
-        )
+        assert_as_torch(ensemble, Shape(0.25), lists(table, rows), rng.integers(0, 10, len(rows)))
 
 
 @pytest.mark.parametrize("N", [1, 8])
@@ -183,7 +198,7 @@ def test_overflow_of_a_hidden_neuron_is_relu_of_minus_infinity():
         np.testing.assert_array_equal(after[2:], before[2:])
 
 
-@pytest.mark.parametrize("shift", [0.0, -0.42])
+@SHIFTS
 @pytest.mark.parametrize("loss", ["cross_entropy", "squared"])
 def test_the_risk_of_a_network_does_not_depend_on_its_company(loss, shift):
     """Bit by bit: alone, among a few, among many, in another order."""
@@ -231,16 +246,19 @@ def spread_out(rng, N, M, d):
 
 @pytest.mark.parametrize("alpha", [1e2, 1e3, 1e5, 1e7])
 @pytest.mark.parametrize("made", ["uniform", "spread out"])
-def test_networks_without_weight_are_left_early_and_the_weights_stay_bit_by_bit(alpha, made):
+@SHIFTS
+def test_networks_without_weight_are_left_early_and_the_weights_stay_bit_by_bit(shift, alpha, made):
     rng = np.random.default_rng(11)
     x = images(rng, 5 * CHUNK + 20)
     ensemble = networks(rng, 203, 5, 60, 10) if made == "uniform" else spread_out(rng, 203, 5, 60)
     teacher = networks(rng, 1, 5, 60, 10)
-    table = lists(table_of(x, "float32", 255.0), np.arange(len(x)))
+    table = lists(table_of(x, "float32", 255.0, shift), np.arange(len(x)))
     labels = outputs(teacher, Shape(1.0), table)[0].argmax(1)
     wanted = risks(ensemble, Shape(1.0), table, labels)
     found = risks(ensemble, Shape(1.0), table, labels, alpha)
     np.testing.assert_array_equal(gibbs_weights(found, alpha), gibbs_weights(wanted, alpha))
+    for name, V in consensus_point(wanted, alpha, ensemble).items():
+        np.testing.assert_array_equal(consensus_point(found, alpha, ensemble)[name], V)
     finite = np.isfinite(found)
     np.testing.assert_array_equal(found[finite], wanted[finite])
     assert (wanted[~finite] > wanted.min() + 746 / alpha).all()

@@ -107,9 +107,9 @@ def test_single_precision(form, law):
     assert_as_torch(problem, networks, np.arange(600), 2e-5)
 
 
-def trained_like(N, dtype):
+def trained_like(N, dtype, pixels="unit"):
     """Networks around one that has learnt to read, the further the higher their number."""
-    centre = train(run("adam", 1, images=600, dt=0.01, epochs=20, snapshots=[])).snapshots
+    centre = train(run("adam", 1, images=600, dt=0.01, epochs=60, snapshots=[], pixels=pixels)).snapshots
     centre = {name: x[-1].astype(dtype) for name, x in centre.items()}
     rng, distance = np.random.default_rng(6), np.geomspace(1e-6, 3.0, N)
     return {
@@ -121,10 +121,12 @@ def trained_like(N, dtype):
 @pytest.mark.parametrize("pixels", ["unit", "standardised"])
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_both_forms_give_the_same_numbers(precision, pixels):
-    """Compiled kernels and tensors, on a random and on a trained ensemble."""
+    """Compiled kernels and tensors, on a random and on a trained ensemble, and on one trained network."""
     compiled, tensors = (made(form, precision=precision, pixels=pixels) for form in (MNIST, OnDevice))
     rows, tolerance = np.arange(100, 500), 1e-12 if precision == "float64" else 2e-5
-    for networks in (compiled.initial("uniform", 1.0, 55, np.random.default_rng(0)), trained_like(55, precision)):
+    trained = trained_like(55, precision, pixels)
+    one = {name: x[:1].copy() for name, x in trained.items()}
+    for networks in (compiled.initial("uniform", 1.0, 55, np.random.default_rng(0)), trained, one):
         risks, found = gradients(compiled, networks, compiled.batch(rows))
         placed = tensors.training.place(networks)
         wanted, on_device = gradients(tensors, placed, tensors.batch(rows))
@@ -137,14 +139,27 @@ def test_both_forms_give_the_same_numbers(precision, pixels):
         )
 
 
+@FORMS
+@pytest.mark.parametrize("pixels", ["unit", "standardised"])
+@pytest.mark.parametrize("N", [1, 9])
+def test_trained_networks_have_the_risks_and_gradients_of_pytorch(form, N, pixels):
+    problem = made(form, pixels=pixels, precision="float64")
+    networks = problem.training.place(trained_like(N, "float64", pixels))
+    assert problem.risks(networks, problem.everything())[0] < 0.8  # chance has log 10
+    assert_as_torch(problem, networks, np.random.default_rng(1).permutation(600)[:50], 1e-11)
+
+
 @pytest.mark.parametrize("alpha", [1e4, 1e7])
-def test_weights_are_the_same_bits_where_hopeless_networks_are_left(alpha):
-    problem, networks = made(), trained_like(203, "float32")
+@pytest.mark.parametrize("pixels", ["unit", "standardised"])
+def test_consensus_points_are_the_same_bits_where_hopeless_networks_are_left(pixels, alpha):
+    problem, networks = made(pixels=pixels), trained_like(203, "float32", pixels)
     order = np.random.default_rng(0).permutation(203)
     networks, batch = {name: x[order] for name, x in networks.items()}, problem.batch(np.arange(600))
     wanted, found = problem.risks(networks, batch), problem.risks(networks, batch, alpha=alpha)
     assert np.isinf(found).sum() > 20
     np.testing.assert_array_equal(consensus.gibbs_weights(found, alpha), consensus.gibbs_weights(wanted, alpha))
+    for name, V in consensus.consensus_point(wanted, alpha, networks).items():
+        np.testing.assert_array_equal(consensus.consensus_point(found, alpha, networks)[name], V)
 
 
 def test_a_network_that_has_run_off_does_not_touch_the_others():

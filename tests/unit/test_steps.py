@@ -6,16 +6,30 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cbo_pipeline.methods.adam import Adam
 from cbo_pipeline.methods.base import Clock
 from cbo_pipeline.methods.cbo import CBO
 from cbo_pipeline.methods.hybrid import Hybrid
 from cbo_pipeline.methods.multi_task_cbo import MultiTaskCBO
+from cbo_pipeline.methods.multi_task_ot_cbo import MultiTaskOTCBO
+from cbo_pipeline.methods.ot_cbo import OTCBO
 from cbo_pipeline.numerics import steps
-from cbo_pipeline.numerics.consensus import MEAN_FORMS, consensus_point, gibbs_factors, gibbs_weights, weighted_mean
-from cbo_pipeline.numerics.kernels.noise import Noise
+from cbo_pipeline.numerics.consensus import (
+    FLOAT64_SUM,
+    MATRIX_PRODUCT,
+    MEAN_FORMS,
+    QUOTIENT,
+    SUM,
+    consensus_point,
+    gibbs_factors,
+    gibbs_weights,
+    weighted_mean,
+)
+from cbo_pipeline.numerics.kernels.noise import CHUNK, Noise
 from cbo_pipeline.numerics.network import zeros_like
 
 COMMON = {"dt": 0.1, "alpha": 30.0, "lambda_": 1.1, "sigma_squared": 1.6, "initial": "uniform", "initial_bound": 1.0}
+SETTLED = (SUM, QUOTIENT, FLOAT64_SUM)  # means whose order of operations is ours to say
 WIDTHS = (64, 192)  # torch adds whole blocks of 64 columns in one order; here all columns are added so
 
 
@@ -36,9 +50,9 @@ class Wells:
         return self.risks(networks, batch)
 
 
-def ensemble(N: int, dtype, seed: int = 0):
-    rng = np.random.default_rng(seed)
-    shapes = {"w": (N, WIDTHS[0] // 2, 2), "b": (N, WIDTHS[1])}
+def ensemble(N: int, dtype, shapes=None):
+    rng = np.random.default_rng(0)
+    shapes = shapes or {"w": (N, WIDTHS[0] // 2, 2), "b": (N, WIDTHS[1])}
     return {name: rng.uniform(-1, 1, shape).astype(dtype) for name, shape in shapes.items()}
 
 
@@ -62,6 +76,16 @@ def plain_mean(weights: np.ndarray, theta):
     return (beta.reshape(-1, *(1,) * (theta.ndim - 1)) * theta).sum(0)
 
 
+def plain_consensus(risks, theta, form: str):
+    """V for every task, in each form whose order of operations is settled: all but the matrix product."""
+    if form == QUOTIENT:
+        factors = gibbs_factors(risks, COMMON["alpha"])
+        return torch.stack([plain_mean(row, theta) / plain_mean(row, torch.ones_like(theta)) for row in factors])
+    precise = theta.double() if form == FLOAT64_SUM else theta
+    weights = gibbs_weights(risks, COMMON["alpha"])
+    return torch.stack([plain_mean(row, precise) for row in weights]).to(theta.dtype)
+
+
 def plain_cbo(theta, V, xi, form: str):
     """Eq. (cbo:sde) as one types it."""
     lambda_, dt, sigma = COMMON["lambda_"], COMMON["dt"], COMMON["sigma_squared"] ** 0.5
@@ -71,66 +95,140 @@ def plain_cbo(theta, V, xi, form: str):
     return theta - lambda_ * dt * d + sigma * dt**0.5 * d * xi
 
 
+def plain_adam(s, r, g, k: int, dt: float, beta1=0.9, beta2=0.999, delta=1e-8):
+    """The moments of step k, Eq. (eq:adam_moments), and dt s^ / (sqrt(r^) + delta), as one types them.
+
+    But for the square root: torch's is not always the nearest number, numpy's is.
+    """
+    s = beta1 * s + (1 - beta1) * g
+    r = beta2 * r + (1 - beta2) * g * g
+    s_hat, r_hat = s / (1 - beta1 ** (k + 1)), r / (1 - beta2 ** (k + 1))
+    return s, r, dt * s_hat / (torch.from_numpy(np.sqrt(r_hat.numpy())) + delta)
+
+
 @pytest.mark.parametrize("form", [steps.SEPARATE_TERMS, steps.ONE_FACTOR])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_cbo_is_plain_pytorch_to_the_last_bit(dtype, form):
-    method, problem, N = CBO(**COMMON, step_form=form), Wells(1), 40
+@pytest.mark.parametrize("mean_form", SETTLED)
+def test_cbo_is_plain_pytorch_to_the_last_bit(mean_form, dtype, form):
+    method, problem, N = CBO(**COMMON, step_form=form, mean_form=mean_form), Wells(1), 40
     state = {"particles": ensemble(N, dtype)}
     plain = tensors(state["particles"])
     for k in range(300):
         clock = Clock(0, k, all_risks=bool(k % 2))
-        weights = gibbs_weights(problem.risks(state["particles"], None), 30.0)[0]
+        risks = problem.risks(state["particles"], None)
         state = method.move(state, method.look(state, problem, None, clock), clock, Noise((5, 6), k))
         for layer, (name, theta) in enumerate(plain.items()):
-            plain[name] = plain_cbo(theta, plain_mean(weights, theta), normals(theta, layer, k), form)
+            V = plain_consensus(risks, theta, mean_form)[0]
+            plain[name] = plain_cbo(theta, V, normals(theta, layer, k), form)
         assert equal(state["particles"], plain), k
     assert state["particles"]["w"].dtype == dtype
 
 
 @pytest.mark.parametrize("form", [steps.SEPARATE_TERMS, steps.ONE_FACTOR])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_multi_task_cbo_is_plain_pytorch_to_the_last_bit(dtype, form):
-    method, problem, N, P = MultiTaskCBO(**COMMON, step_form=form), Wells(7), 40, 7
+@pytest.mark.parametrize("mean_form", SETTLED)
+def test_multi_task_cbo_is_plain_pytorch_to_the_last_bit(mean_form, dtype, form):
+    method, problem, N, P = MultiTaskCBO(**COMMON, step_form=form, mean_form=mean_form), Wells(7), 40, 7
     state = {"particles": ensemble(N, dtype)}
     plain, task = tensors(state["particles"]), method.assigned(N, P)
     for k in range(300):
-        clock = Clock(0, k)
-        weights = gibbs_weights(problem.risks(state["particles"], None), 30.0)
+        clock, risks = Clock(0, k), problem.risks(state["particles"], None)
         state = method.move(state, method.look(state, problem, None, clock), clock, Noise((5, 6), k))
         for layer, (name, theta) in enumerate(plain.items()):
-            V = torch.stack([plain_mean(beta, theta) for beta in weights])
+            V = plain_consensus(risks, theta, mean_form)
             plain[name] = plain_cbo(theta, V[task], normals(theta, layer, k), form)
         assert equal(state["particles"], plain), k
 
 
 @pytest.mark.parametrize("form", [steps.SEPARATE_TERMS, steps.ONE_FACTOR])
-def test_the_hybrid_is_plain_pytorch_to_the_last_bit(form):
-    """torch's square root in single precision is not always the nearest number; that of torch in double is, here."""
-    gamma, beta1, beta2, delta = 0.7, 0.9, 0.999, 1e-8
+def test_a_step_by_a_matrix_product_is_plain_pytorch_from_there_on(form):
+    """The library may add in any order: V is held to the bound of every order, the step from it to the last bit."""
+    method, problem, N = CBO(**COMMON, step_form=form, mean_form=MATRIX_PRODUCT), Wells(1), 40
+    state = {"particles": ensemble(N, np.float32)}
+    plain = tensors(state["particles"])
+    for k in range(300):
+        clock, weights = Clock(0, k), gibbs_weights(problem.risks(state["particles"], None), COMMON["alpha"])[0]
+        view = method.look(state, problem, None, clock)
+        found = tensors(view.consensus)
+        state = method.move(state, view, clock, Noise((5, 6), k))
+        for layer, (name, theta) in enumerate(plain.items()):
+            error = (found[name][0].double() - plain_mean(weights, theta.double())).abs()
+            # N - 1 additions, N products, and the weights are rounded too.
+            assert (error <= (N + 1) * 2.0**-24 * plain_mean(weights, theta.double().abs())).all(), k
+            plain[name] = plain_cbo(theta, found[name][0], normals(theta, layer, k), form)
+        assert equal(state["particles"], plain), k
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_adam_is_plain_pytorch_to_the_last_bit(dtype):
+    """The lines of Section 3.2. torch.optim.Adam rounds otherwise: test_adam.py holds ours to it within rounding."""
+    dt = 0.01
+    method, problem, particles = Adam(dt=dt, initial="uniform"), Wells(1), ensemble(1, dtype)
+    state = method.restored({"particles": particles, "first": zeros_like(particles), "second": zeros_like(particles)})
+    plain, s, r = tensors(particles), tensors(state["first"]), tensors(state["second"])
+    for k in range(1000):
+        view = method.look(state, problem, None, Clock(0, k))
+        gradient = tensors(state["gradient"])
+        state = method.move(state, view, Clock(0, k), Noise((5, 6), k))
+        for name, theta in plain.items():
+            s[name], r[name], moved = plain_adam(s[name], r[name], gradient[name], k, dt)
+            plain[name] = theta - moved
+        assert equal(state["particles"], plain), k
+    assert equal(state["first"], s)
+    assert equal(state["second"], r)
+    assert state["particles"]["w"].dtype == dtype
+
+
+@pytest.mark.parametrize("form", [steps.SEPARATE_TERMS, steps.ONE_FACTOR])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_hybrid_is_plain_pytorch_to_the_last_bit(dtype, form):
+    gamma = 0.7
     method, problem, N = Hybrid(**COMMON, step_form=form, gamma=gamma), Wells(1), 40
-    particles = ensemble(N, np.float32)
+    particles = ensemble(N, dtype)
     state = method.restored({"particles": particles, "first": zeros_like(particles), "second": zeros_like(particles)})
     plain, s, r = tensors(particles), tensors(state["first"]), tensors(state["second"])
     lambda_, dt, sigma = COMMON["lambda_"], COMMON["dt"], COMMON["sigma_squared"] ** 0.5
     for k in range(300):
         clock = Clock(0, k)
         view = method.look(state, problem, None, clock)
-        weights, gradient = gibbs_weights(view.risks, 30.0)[0], tensors(state["gradient"])
+        gradient = tensors(state["gradient"])
         state = method.move(state, view, clock, Noise((5, 6), k))
         for layer, (name, theta) in enumerate(plain.items()):
-            g, d, xi = gradient[name], theta - plain_mean(weights, theta), normals(theta, layer, k)
-            s[name] = beta1 * s[name] + (1 - beta1) * g
-            r[name] = beta2 * r[name] + (1 - beta2) * g * g
-            s_hat, r_hat = s[name] / (1 - beta1 ** (k + 1)), r[name] / (1 - beta2 ** (k + 1))
-            root = r_hat.double().sqrt().float()
+            d, xi = theta - plain_consensus(view.risks, theta, SUM)[0], normals(theta, layer, k)
+            s[name], r[name], moved = plain_adam(s[name], r[name], gradient[name], k, gamma * dt)
             if form == steps.ONE_FACTOR:
                 cbo = d * (sigma * dt**0.5 * xi - lambda_ * dt)
             else:
                 cbo = -lambda_ * dt * d + sigma * dt**0.5 * d * xi
-            plain[name] = theta - gamma * dt * s_hat / (root + delta) + (1 - gamma) * cbo
+            plain[name] = theta - moved + (1 - gamma) * cbo
         assert equal(state["particles"], plain), k
     assert equal(state["first"], s)
     assert equal(state["second"], r)
+
+
+@pytest.mark.parametrize("tasks", [1, 3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_optimal_transport_cbo_is_plain_pytorch_to_the_last_bit(dtype, tasks):
+    """Eqs. (eq:OT_discrete_w) to (eq:OT_discrete_c), given barycentres and maps: those are tested against POT."""
+    schedule = {"sigma_factor": 0.9, "sigma_every": 50}
+    method = OTCBO(**COMMON, **schedule) if tasks == 1 else MultiTaskOTCBO(**COMMON, **schedule)
+    N, M, problem = 11, 25, Wells(tasks)
+    particles = ensemble(N, dtype, {"w": (N, M, 2), "b": (N, M), "c": (N, M, 1)})
+    assert particles["w"].size > CHUNK  # the noise of more than one chunk
+    state = {"particles": particles, "count": {"unsettled": np.zeros((), np.int64)}}
+    plain, task = tensors(particles), np.arange(N) * tasks // N
+    lambda_, dt = COMMON["lambda_"], COMMON["dt"]
+    for k in range(200):
+        clock = Clock(0, k)
+        view = method.look(state, problem, None, clock)
+        y, to = tensors(view.consensus), view.carried.to
+        state = method.move(state, view, clock, Noise((5, 6), k))
+        sigma = COMMON["sigma_squared"] ** 0.5 * 0.9 ** (k // 50)
+        for layer, (name, theta) in enumerate(plain.items()):
+            goals, xi = y[name][task[:, None], to], normals(theta, layer, k)
+            plain[name] = theta - lambda_ * dt * (theta - goals) + sigma * dt**0.5 * xi
+        assert equal(state["particles"], plain), k
+    assert state["particles"]["w"].dtype == dtype
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

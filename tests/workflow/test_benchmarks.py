@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -79,6 +80,46 @@ def test_ten_times_as_much():
     assert particles["largest_job_gb"] == 21.0  # what is fixed stays
     square = grown({**curve, "problem": "square"}, "M", 10, exponents | {SERIES["square", "M"]: 2.0})
     assert square["seconds"] == 100 * curve["seconds"]
+
+
+def test_the_forms_on_mnist_do_what_they_are_named_after(mnist_folder, monkeypatch):
+    """With few particles; the dynamics of CBXpy, which the tests need not have, are left out."""
+    import bench_mnist
+
+    monkeypatch.setenv("CBO_DATA_DIR", str(mnist_folder))
+    monkeypatch.setattr(bench_mnist, "N", 40)
+    risks, gradients = (bench_mnist.FORMS[name]()() for name in ("all risks", "all gradients"))
+    assert len(risks) == 40
+    np.testing.assert_array_equal(gradients, risks)
+    start = bench_mnist.started("cbo", 40).state["particles"]
+    after = bench_mnist.FORMS["noise and step"]()()["particles"]
+    for name, x in start.items():
+        assert (after[name] != x).any()
+        np.testing.assert_allclose(after[name], x, rtol=0, atol=1e-6)
+
+
+def test_dropping_particles_changes_no_number_and_not_dropping_drops_none(mnist_folder, monkeypatch):
+    import bench_mnist
+    from cbo_pipeline.numerics.kernels import dense_networks
+
+    monkeypatch.setenv("CBO_DATA_DIR", str(mnist_folder))
+    risks, dropped = dense_networks.risks, []
+
+    def counted(*arguments):
+        found = risks(*arguments)
+        dropped.append(np.isinf(found).sum())
+        return found
+
+    monkeypatch.setattr(dense_networks, "risks", counted)
+    usual, all_ = bench_mnist.started("cbo", 40), bench_mnist.without_dropping(bench_mnist.started("cbo", 40))
+    for training, some in ((usual, True), (all_, False)):
+        dropped.clear()
+        iterate = bench_mnist.iterations(training)
+        for _ in range(12):
+            iterate()
+        assert any(dropped) == some
+    for name, x in usual.state["particles"].items():
+        np.testing.assert_array_equal(all_.state["particles"][name], x)
 
 
 def test_the_pages_have_a_place_for_every_table():

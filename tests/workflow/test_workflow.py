@@ -183,6 +183,21 @@ def test_the_same_bytes_on_other_cores_and_by_hand(finished, tmp_path):
         assert output.read_bytes() == runs[path]
 
 
+def test_batches_plan_and_train_a_part_of_the_seeds_and_the_last_one_summarises(finished, tmp_path):
+    """As docs/cluster.md says; Snakemake refuses a last batch that comes too early."""
+    other = Checkout(tmp_path)
+    first, last = (["results/summary/sine.nc", "--batch", f"summarise_curve={part}/2"] for part in (1, 2))
+    assert other.planned(*first) == {"train": 3}
+    assert "not all previous batches" in other.snakemake("--dry-run", "--cores", "1", *last, ok=False)
+    other.make(*first)
+    runs = finished.files("results/runs/sine/**/*.nc")
+    assert other.files("results/runs/**/*.nc") == {path: x for path, x in runs.items() if "seed0" in path}
+    assert other.planned(*last) == {"train": 3, "summarise_curve": 3, "join_curves": 1}
+    other.make(*last)
+    assert other.files("results/runs/**/*.nc") == runs
+    assert other.files("results/summary/**/*.nc") == finished.files("results/summary/**/*.nc")
+
+
 def test_targets_are_listed(finished):
     listed = finished.snakemake("--list")
     for name in ("all", "train", "sine_training", "fig2", "sine_example", "fig3"):
