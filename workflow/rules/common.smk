@@ -12,6 +12,7 @@ sys.path.insert(0, f"{ROOT}/src")
 
 from cbo_pipeline import figures
 from cbo_pipeline.errors import UserError
+from cbo_pipeline.pages import article
 from cbo_pipeline.results import code, stage_code
 from cbo_pipeline.workflow import driver, plan, readings, shared_jobs
 from cbo_pipeline.workflow.plan import when_needed

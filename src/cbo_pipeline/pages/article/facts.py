@@ -8,7 +8,7 @@ import cbo_pipeline
 from cbo_pipeline.claims import rule
 from cbo_pipeline.claims.evidence import CurveResults, Evidence
 from cbo_pipeline.figures import FIGURES
-from cbo_pipeline.pages.article import citation
+from cbo_pipeline.pages.article import SHOWN, citation
 from cbo_pipeline.pages.article.findings import Finding, findings
 from cbo_pipeline.pages.article.numbers import counted, interval, listed, number, sentence
 from cbo_pipeline.pages.article.render import Block, Items, Paragraph, Pictures, Said, Table, Text, Value
@@ -30,16 +30,12 @@ GROUPS = {
     "claims_fails": (rule.FAILS, "These do not hold:", "There is no claim that does not hold."),
     "claims_not_tested": (rule.NOT_TESTED, "These were not tested at this scale:", ""),
 }
-# Figures of the paper that are shown, and what to see in them.
-PICTURES = {
-    "figures_reproduced": (
-        ("sine_training", "comparison_cbo_adam"),
-        "Risk per epoch on the sine (Figure 2 of the paper) and on MNIST (Figure 4).",
-    ),
+# What to see in the figures that are shown.
+CAPTIONS = {
+    "figures_reproduced": "Risk per epoch on the sine (Figure 2 of the paper) and on MNIST (Figure 4).",
     "figures_others": (
-        ("mean_field_M", "mean_field_N"),
         "Risk of optimal-transport CBO on the square against the width $M$ (Figure 8) and the number $N$ of particles"
-        " (Figure 9).",
+        " (Figure 9)."
     ),
 }
 MAIN = ("sine", "mnist", "multi_task", "square")
@@ -64,7 +60,7 @@ def values(content: Content, evidence: Evidence) -> dict[str, Value]:
         "cost": [*_cost(content)],
         "verdict_table": [_table(content.claims)],
         **{name: _group(content.claims, *words) for name, words in GROUPS.items()},
-        **{name: _pictures(content, *shown) for name, shown in PICTURES.items()},
+        **{name: _pictures(content, labels, CAPTIONS[name]) for name, labels in SHOWN.items()},
         "readings": _readings(content),
         "readings_abstract": _readings_in_short(content.readings),
         "lessons_abstract": _lessons(found),
