@@ -104,7 +104,7 @@ verify: $(VENV)/.workflow
 lint: $(VENV)/.dev
 	"$(BIN)/ruff" check .
 	"$(BIN)/ruff" format --check .
-	"$(BIN)/snakefmt" --check Snakefile workflow/rules
+	"$(BIN)/snakefmt" --check Snakefile workflow/Snakefile workflow/rules
 	"$(BIN)/snakemake" --lint
 	"$(BIN)/lint-imports"
 

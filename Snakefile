@@ -3,7 +3,11 @@ from snakemake.utils import min_version
 min_version("9.0")
 
 
-configfile: f"{workflow.basedir}/config.yaml"
+# This folder, also where workflow/Snakefile includes this file.
+ROOT = str(workflow.current_basedir)
+
+
+configfile: f"{ROOT}/config.yaml"
 
 
 include: "workflow/rules/common.smk"

@@ -34,7 +34,7 @@ def graph() -> tuple[set[str], Edges]:
         overlay = Path(empty, "one_seed.yaml")
         overlay.write_text(json.dumps({"experiments": one}), encoding="utf-8")
         command = [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", "--directory", empty]
-        command += ["--configfile", overlay, "--rulegraph", "dot", "--", "all", "readings"]
+        command += ["--configfile", overlay, "--rulegraph", "dot", "--", "all", "readings", "article"]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = re.findall(r'^\s*(\d+)\[label = "(\w+)"', done.stdout, re.MULTILINE)
     names = {node: LABELS.get(name, name) for node, name in found}

@@ -38,7 +38,7 @@ class Checkout:
         self.root, self.work = folder / "project", folder / "work"
         self.root.mkdir()
         self.work.mkdir()
-        for name in ("Snakefile", "config.yaml"):
+        for name in ("Snakefile", "config.yaml", "CITATION.cff"):
             shutil.copy2(ROOT / name, self.root / name)
         for name in ("workflow", "src", "envs"):
             shutil.copytree(ROOT / name, self.root / name, ignore=shutil.ignore_patterns("__pycache__"))

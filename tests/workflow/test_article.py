@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+import yaml
 
 import page_results
 import synthetic
@@ -13,12 +14,15 @@ from cbo_pipeline.claims.rule import VERDICTS
 from cbo_pipeline.cli.main import main
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.pages import article
-from cbo_pipeline.pages.article import facts, findings, pdf, render
+from cbo_pipeline.pages.article import citation, facts, findings, pdf, render
 from cbo_pipeline.pages.index import content
+from cbo_pipeline.results.contract import COMMON, PAPER
+from tiny import ROOT
 
 HOSTILE = "<script>alert(1)</script> $x$ **b** {{version}} | `c`"
 MNIST = {**page_results.CBO, "sigma_squared": 1.4, "images": 100, "batch_size": 10}
 SEEDS, EPOCHS = 6, 60
+PAGES = 4  # as an article of ReScience
 
 
 def made(folder, results) -> tuple[str, str]:
@@ -49,6 +53,7 @@ def test_claims_stand_in_the_section_of_their_verdict(results, tmp_path):
     text, _ = made(tmp_path, results)
     _, held = text.split("These claims hold:")
     held, others = held.split("## What was reproduced in part")
+    others = others.split("\n## ")[0]
     for row in json.loads((results / "claims.json").read_text()):
         assert (f"**Claim {row['id']}.**" in held) == (row["verdict"] == "holds")
         assert (f"**Claim {row['id']}.**" in others) == (row["verdict"] != "holds")
@@ -93,7 +98,7 @@ def test_readings_that_turn_a_verdict_are_named(results, tmp_path):
     text, _ = made(tmp_path, results)
     section = text.split("## What turns with the reading")[1].split("\n## ")[0]
     assert "There are 2 readings, each judged" in section
-    assert "**1.** Sine: CBO ends at a lower risk than Adam. Turns with: scaling." in section
+    assert "**Claim 1.** Turns with: scaling." in section
     assert re.search(r"Claims 2, 3, .* keep their verdicts", section)
 
 
@@ -179,7 +184,7 @@ def test_directions_are_compared_with_what_they_do_by_themselves(growth, seen):
     checks = {"unseen": {"N": 9, "directions": 2220, "steps": 1000, "rows": rows}}
     found = findings.directions(Evidence({"mnist": synthetic.summary(curve)}, (), checks))
     assert found.seen == seen
-    told = "1.037 if another one is taken each time, 1.018 if the last one is taken again with probability 0.2"
+    told = "1.037 if another particle is taken each time, 1.018 if the last one is taken again with probability 0.2"
     assert told in found.text
     assert f"is {'within' if seen else 'outside of'} that range" in found.text
 
@@ -232,8 +237,8 @@ def test_double_precision_tells_whether_rounding_makes_adam_leap():
         double = Evidence({"mnist": synthetic.summary(adam(1e-2, 1e-12, leaps_at), adam(1e-3, 1e-12, 50))})
         text = findings.leap(sweep, double.curves("mnist")).text
         assert told in text
-        assert text.count("at 0.01 ") == 2
-        assert text.count("at $10^{-3}$ ") == 1
+        assert text.count("at 0.01, ") == 2
+        assert text.count("at $10^{-3}$, ") == 1
 
 
 def test_a_larger_delta_tells_whether_decayed_moments_make_adam_leap():
@@ -244,7 +249,23 @@ def test_a_larger_delta_tells_whether_decayed_moments_make_adam_leap():
         text = findings.leap(Evidence({**sweep, "mnist_delta": synthetic.summary(*curves)})).text
         assert told in text
         assert r"with $\delta$ = $10^{-6}$ in the denominator of the step" in text
-        assert text.count("at 0.01 ") == 2
+        assert text.count("at 0.01, ") == 2
+
+
+def test_neighbouring_rates_at_which_nothing_leaps_are_told_together():
+    leaping, *calm = adam(1e-1, 1e-9, 55), adam(1e-2, 1e-9, None), adam(1e-3, 1e-3, None)
+    text = findings.leap(Evidence({"mnist": synthetic.summary(leaping, *calm)})).text
+    assert "at 0.1, 6 of 6 runs leap, first at epoch 55 " in text
+    assert re.search(
+        rf"; at 0.01 and \$10\^{{-3}}\$, none of 6 runs leaps in {EPOCHS} epochs \(lowest risk .+? and .+?\)\. ", text
+    )
+    # Not where they differ in how much was run.
+    few = synthetic.curve(
+        "mnist", "adam_0.01", page_results.fall(1e-9, 5, seeds=2), M=20, N=1, settings={"dt": 1e-2}, method="adam"
+    )
+    text = findings.leap(Evidence({"mnist": synthetic.summary(leaping, few, calm[1])})).text
+    assert "at 0.01, none of 2 runs leaps" in text
+    assert "at $10^{-3}$, none of 6 runs leaps" in text
 
 
 def long_hybrid(experiment: str, N: int, seeds: int, leaps_at: int | None = None) -> dict:
@@ -262,9 +283,9 @@ def test_what_the_hybrid_does_at_the_floor_is_told():
     few, one = long_hybrid("mnist_floor", 100, 6, leaps_at=55), long_hybrid("mnist_horizon", 1000, 1)
     text = findings.leap(Evidence({**sweep, **few, **one})).text.removeprefix(before)
     last = page_results.fall(1e-8, 1, noise=0.1).shape[1] - 1
-    alone = f" The hybrid with 1000 particles: at 0.01 the one run does not leap in {last} epochs (lowest risk "
+    alone = f" The hybrid with 1000 particles: at 0.01, the one run does not leap in {last} epochs (lowest risk "
     assert text.startswith(alone)
-    assert " The hybrid with 100 particles: at 0.01 1 of 6 runs leaps, first at epoch 55 from a risk of " in text
+    assert " The hybrid with 100 particles: at 0.01, 1 of 6 runs leaps, first at epoch 55 from a risk of " in text
     assert findings.leap(Evidence({**sweep, **one})).text.startswith(before + alone)
 
 
@@ -313,4 +334,51 @@ def test_it_is_printed_on_a_few_pages_with_the_same_bytes(results, tmp_path):
         pdf.write(tmp_path / "article.html", tmp_path / name)
         printed.append((tmp_path / name).read_bytes())
     assert printed[0] == printed[1]
-    assert 1 <= len(re.findall(rb"/Type\s*/Page\b", printed[0])) <= 5
+    assert 1 <= pages_of(printed[0]) <= PAGES
+
+
+def pages_of(content: bytes) -> int:
+    """How many pages a PDF has that a browser printed: each is an object of its own, which is not compressed."""
+    return len(re.findall(rb"/Type\s*/Page\b", content))
+
+
+@pytest.mark.skipif(pdf.browser() is None, reason="no Chromium is installed")
+def test_the_article_of_the_published_results_fits(tmp_path):
+    """By the code as it is: the published article may be older."""
+    article.write(ROOT / "docs" / "reproduction", tmp_path / "article.html")
+    pdf.write(tmp_path / "article.html", tmp_path / "article.pdf")
+    assert pages_of((tmp_path / "article.pdf").read_bytes()) == PAGES
+
+
+def test_the_published_article_has_four_pages():
+    assert pages_of((ROOT / "docs" / "article" / "article.pdf").read_bytes()) == PAGES
+
+
+# --- Authors and references ----------------------------------------------------------------------------------------
+
+
+def test_references_are_numbered_as_they_are_cited(results, tmp_path):
+    text, _ = made(tmp_path, results)
+    told = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert f"**{told['authors'][0]['name']}.**" in text
+    first, *others = told["references"]
+    body, listed = text.split("\n## References\n")
+    for one in told["references"]:
+        entry = next((line for line in listed.splitlines() if f"*{one['title']}*" in line), None)
+        word = one.get("abbreviation", f'{one["title"]}"')
+        if one.get("abbreviation") == "POT":  # no claim of these results speaks of it
+            assert entry is None
+        else:
+            number = re.match(r"- (\[\d+\]) ", entry)[1]
+            assert f"{word} {number}" in body
+    cited = citation.read("compared with POT")
+    assert list(cited.references) == [citation.REPLICATED, *(one["abbreviation"] for one in others)]
+    assert first["url"] in " ".join(identifier["value"] for identifier in first["identifiers"])
+
+
+def test_without_a_checkout_the_paper_is_still_named(results, tmp_path, monkeypatch):
+    monkeypatch.setattr(citation, "FILE", tmp_path / "CITATION.cff")
+    text, _ = made(tmp_path, results)
+    assert f"**{COMMON['creator_name']}.** *A replication of {PAPER}. Made by" in text
+    assert f"## References\n\n{PAPER}\n" in text
+    assert "CBO moves" in text

@@ -1,5 +1,7 @@
 """The RO-Crate of published results: valid by its profiles, complete, the same bytes each time; without a network."""
 
+import dataclasses
+import hashlib
 import json
 import re
 import socket
@@ -7,9 +9,10 @@ import socket
 import pytest
 
 from cbo_pipeline.errors import UserError
-from cbo_pipeline.pages import crate, provenance
+from cbo_pipeline.pages import crate, provenance, publish
 from tiny import ROOT
 
+REPRODUCTION = ROOT / "docs" / "reproduction"
 CONTEXT = "https://w3id.org/ro/crate/1.1/context"
 MADE = provenance.Made("0123456789ab", "a machine", 1.0, 3600.0, runs=4, curves=2, versions={"numpy": "2"})
 CONTENT = {
@@ -46,6 +49,11 @@ def published(tmp_path):
     files = sorted(path for path in tmp_path.rglob("*") if path.is_file())
     crate.write(tmp_path, files, MADE, "Two curves, four runs.", ROOT)
     return tmp_path
+
+
+def entities_of(folder) -> dict[str, dict]:
+    """What the crate of a folder describes, by its place."""
+    return {entity["@id"]: entity for entity in json.loads((folder / crate.NAME).read_text())["@graph"]}
 
 
 def issues(folder, severity: str, monkeypatch) -> dict[str, list[str]]:
@@ -89,6 +97,44 @@ def test_the_crate_is_valid_by_its_profiles(published, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_the_published_crate_is_valid_too(monkeypatch):
+    found = issues(REPRODUCTION, "RECOMMENDED", monkeypatch)
+    assert found["REQUIRED"] == []
+    assert [message for message in found["RECOMMENDED"] if not re.search("url|URI", message, re.IGNORECASE)] == []
+
+
+def test_the_published_crate_describes_every_file_and_no_other():
+    entities = entities_of(REPRODUCTION)
+    described = {id: entity for id, entity in entities.items() if "File" in entity["@type"]}
+    found = {path.relative_to(REPRODUCTION).as_posix(): path for path in REPRODUCTION.rglob("*") if path.is_file()}
+    assert set(described) == set(found) - {crate.NAME, publish.MANIFEST}
+    for id, entity in described.items():
+        assert entity["sha256"] == hashlib.sha256(found[id].read_bytes()).hexdigest(), id
+    inputs = [one["@id"] for one in entities["#run"]["object"]]
+    assert inputs == [id for _, id, _, _ in crate.INPUTS]
+
+
+@pytest.mark.parametrize(
+    ("seeds", "files", "used"),
+    [
+        ({"sine": 10}, (), ["config"]),
+        ({"sine": 100}, (), ["config", "many_seeds"]),
+        ({"sine": 10, "mnist_horizon": 5}, (), ["config", "horizon"]),
+        ({"sine": 10}, ("readings/float64/summary/sine/cbo_M5_N8.nc",), ["config", "readings"]),
+    ],
+)
+def test_an_overlay_is_an_input_if_results_came_of_it(published, seeds, files, used):
+    for name in files:
+        (published / name).parent.mkdir(parents=True)
+        (published / name).touch()
+    paths = sorted(path for path in published.rglob("*") if path.is_file() and path.name != crate.NAME)
+    crate.write(published, paths, dataclasses.replace(MADE, seeds=seeds), "Four runs.", ROOT)
+    told = entities_of(published)["#run"]["object"]
+    told = told if isinstance(told, list) else [told]
+    assert [one["@id"] for one in told] == [id for name, id, _, _ in crate.INPUTS if name in used]
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_the_validator_would_notice(published, monkeypatch):
     """Without the run of the workflow it is not a Workflow Run Crate."""
     path = published / crate.NAME
@@ -99,7 +145,7 @@ def test_the_validator_would_notice(published, monkeypatch):
 
 
 def test_every_file_is_described_and_results_are_told_from_the_workflow(published):
-    entities = {entity["@id"]: entity for entity in json.loads((published / crate.NAME).read_text())["@graph"]}
+    entities = entities_of(published)
     files = {path.relative_to(published).as_posix() for path in published.rglob("*") if path.is_file()}
     described = {id for id, entity in entities.items() if "File" in entity["@type"]}
     assert described == files - {crate.NAME}

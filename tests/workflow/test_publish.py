@@ -245,6 +245,23 @@ def test_a_curve_is_added_to_its_experiment_and_replaces_itself(project, referen
     np.testing.assert_array_equal(summaries.read(output / "summary" / "sine.nc")["risk"], before["risk"])
 
 
+def test_a_run_that_is_kept_by_hand_is_described_and_stays(project, reference, tmp_path):
+    output = shutil.copytree(project / "docs" / "reproduction", tmp_path / "reproduction")
+    run = next((reference / "results" / "runs").rglob("*.nc"))
+    kept = output / run.relative_to(reference / "results")
+    kept.parent.mkdir(parents=True)
+    shutil.copy(run, kept)
+    for _ in range(2):
+        publish.again(output)
+        name = kept.relative_to(output).as_posix()
+        graph = json.loads((output / "ro-crate-metadata.json").read_text(encoding="utf-8"))["@graph"]
+        described = {entity["@id"] for entity in graph if "File" in entity["@type"]}
+        mine = set((output / publish.MANIFEST).read_text().split())
+        assert described == (mine | {name}) - {"ro-crate-metadata.json"}
+        assert name not in mine
+        assert kept.is_file()
+
+
 def test_pages_are_made_again_from_a_publication_alone(project, reference, tmp_path, monkeypatch):
     """After a change of what is shown; after one of what decides results, once it was adopted for them."""
     copy = shutil.copytree(project, tmp_path / "copy")

@@ -12,12 +12,14 @@ from cbo_pipeline import claims
 from cbo_pipeline.claims import speed
 from cbo_pipeline.claims.evidence import Evidence
 from cbo_pipeline.claims.files import read_verdicts
+from cbo_pipeline.cli.main import main
 from cbo_pipeline.figures import animation
 from cbo_pipeline.pages import article, index, overview, provenance, settings
 from cbo_pipeline.pages import claims as pages
 from cbo_pipeline.results import code, kinds, readings, stage_code, verify
+from tiny import ROOT
 
-RULES = Path(__file__).parents[2] / "workflow" / "rules"
+RULES = ROOT / "workflow" / "rules"
 # The files of the fixture, with the kind that each is known by, and a module that decides it and no other.
 KINDS = {
     "claims.json": ("claims", "pages/claims.py"),
@@ -165,6 +167,12 @@ def test_the_article_carries_the_digest(tmp_path):
     assert table(tmp_path)["article.md"].fits
 
 
+def test_the_published_results_fit_the_code_and_the_config(capsys, monkeypatch):
+    """docs/reproduction as it is in the repository; after a change of the code it is published or adopted again."""
+    monkeypatch.chdir(ROOT)
+    assert main(["verify", "docs/reproduction"]) == 0, capsys.readouterr().out
+
+
 def test_rules_compare_the_digest_that_their_files_carry():
     """Whatever changes the digest in a file makes Snakemake write the file anew."""
     rules = {
@@ -172,7 +180,8 @@ def test_rules_compare_the_digest_that_their_files_carry():
         "pages.smk": ("write_page", "page"),
         "readings.smk": ("judge_readings", "readings"),
     }
-    for file, (rule, kind) in (*rules.items(), ("claims.smk", ("judge_claims", "verdicts"))):
+    more = (("claims.smk", ("judge_claims", "verdicts")), ("pages.smk", ("article", "article")))
+    for file, (rule, kind) in (*rules.items(), *more):
         text = (RULES / file).read_text().split(f"rule {rule}:")[1].split("\nrule ")[0]
         assert f'code=when_needed(stage_code.digest_of, "{kind}")' in text, rule
     assert stage_code.digest_of("overview") == stage_code.digest_of("page")

@@ -70,6 +70,27 @@ def test_everything_is_there(finished):
     assert not finished.files("results/checkpoints/**/*.npz")
 
 
+def test_the_article_is_made_when_it_is_asked_for(edited):
+    """And again when its template changes, and nothing else with it."""
+    assert "article" not in edited.planned("all")
+    edited.make("article")
+    text = edited.files("results/article.md")["results/article.md"].decode()
+    runs = len(edited.files("results/runs/**/*.nc"))
+    assert f"and held 16 claims of that text against {runs} runs" in text
+    assert not edited.planned("article")
+    replace(edited.root / "src/cbo_pipeline/pages/article/template.md", "## What it costs", "## Costs")
+    assert edited.planned("article") == {"article": 1}
+
+
+def test_the_snakefile_of_the_catalogue_is_the_same_workflow(edited):
+    """Whatever was made from the main folder need not be made again, and a report finds its captions."""
+    snakefile = ("--snakefile", str(edited._under_one_name() / "workflow" / "Snakefile"))
+    told = edited.snakemake(*snakefile, "--dry-run", "--cores", "1", *SINE, CLAIMS)
+    assert "Nothing to be done" in told
+    edited.snakemake(*snakefile, "--report", str(edited.work / "report.html"), *SINE, CLAIMS)
+    assert (edited.work / "report.html").stat().st_size > 100_000
+
+
 def test_every_file_carries_the_digest_of_its_code(finished):
     """``verify`` knows each file of results, and all of them fit."""
     command = [sys.executable, "-m", "cbo_pipeline", "verify", "results", "--all", "--config", str(finished.config)]

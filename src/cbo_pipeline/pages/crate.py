@@ -25,7 +25,7 @@ from cbo_pipeline.results.contract import COMMON, PAPER
 NAME = "ro-crate-metadata.json"
 SOURCE = "source"  # the part of the folder that holds the workflow
 WORKFLOW = f"{SOURCE}/Snakefile"
-# What of the checkout goes into the crate; the package is named by its commit.
+# What of the checkout goes into the crate; the package is named by its commits.
 COPIED = ("Snakefile", "config.yaml", "requirements.lock", "workflow/*.yaml", "workflow/rules/*.smk")
 PROFILES = {
     "https://w3id.org/ro/wfrun/process/0.5": "Process Run Crate",
@@ -35,7 +35,13 @@ PROFILES = {
 BIOSCHEMAS = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
 ARXIV = "https://arxiv.org/abs/2511.21466"
 # What the workflow takes and gives, the part of the crate that shows it, and its type.
-INPUT = ("config", f"{SOURCE}/config.yaml", "File", "experiments, methods, grids and seeds")
+CONFIG, READINGS = f"{SOURCE}/config.yaml", f"{SOURCE}/workflow/readings.yaml"
+INPUTS = (
+    ("config", CONFIG, "File", "experiments, methods, grids and seeds"),
+    ("many_seeds", f"{SOURCE}/workflow/many_seeds.yaml", "File", "more seeds, laid over the config"),
+    ("readings", READINGS, "File", "other readings of the paper"),
+    ("horizon", f"{SOURCE}/workflow/horizon.yaml", "File", "long runs on MNIST, laid over the config"),
+)
 OUTPUTS = (
     ("claims", "claims.json", "File", "the verdict on every claim of the paper, with its number and interval"),
     ("figures", "figures/", "Dataset", "the figures of the paper, and ours"),
@@ -51,7 +57,10 @@ NAMES = {
     "readings.md": "Verdicts under other readings of the paper, as a page",
     "index.html": "The paper with the answers filled in",
     provenance.NAME: "Commit, machine, versions, cost",
-    f"{SOURCE}/config.yaml": "The settings of the paper",
+    CONFIG: "The settings of the paper",
+    f"{SOURCE}/workflow/many_seeds.yaml": "The seeds of the published verdicts",
+    READINGS: "Other readings of the paper",
+    f"{SOURCE}/workflow/horizon.yaml": "Long runs on MNIST",
     f"{SOURCE}/requirements.lock": "The versions that were tested",
     WORKFLOW: "cbo_pipeline",
 }
@@ -97,9 +106,10 @@ def metadata(output: Path, files: Iterable[Path], made: provenance.Made, said: s
     parts = _parts(crate, output, files)
     _describe_workflow(crate, parts[WORKFLOW], made, developers, license, when)
     slots: dict[str, list] = {"input": [], "output": []}
-    for name, id, kind, words in (INPUT, *OUTPUTS):
+    used = [one for one in INPUTS if one[1] in parts and _was_used(one[1], output, made, parts)]
+    for name, id, kind, words in (*used, *OUTPUTS):
         if id in parts:
-            slot = "input" if (name, id, kind, words) == INPUT else "output"
+            slot = "input" if id.startswith(f"{SOURCE}/") else "output"
             parameter = {"@type": "FormalParameter", "name": name, "additionalType": kind, "description": words}
             parameter = crate.add(entity(crate, f"#{name}", {**parameter, "workExample": {"@id": id}}))
             slots[slot].append(parameter)
@@ -114,7 +124,7 @@ def metadata(output: Path, files: Iterable[Path], made: provenance.Made, said: s
     }
     action = crate.add(entity(crate, "#run", described))
     action["instrument"], action["agent"] = parts[WORKFLOW], developers
-    action["object"] = parts[INPUT[1]]
+    action["object"] = _one_or_many([parts[id] for _, id, _, _ in used])
     action["result"] = [part for id, part in parts.items() if not id.startswith(SOURCE) and id != "README.md"]
     dataset = crate.root_dataset
     dataset["name"] = "Results of cbo_pipeline"
@@ -162,8 +172,27 @@ def _parts(crate, output: Path, files: Iterable[Path]) -> dict:
     return found
 
 
+def _was_used(id: str, output: Path, made: provenance.Made, parts: Iterable[str]) -> bool:
+    """Whether results show that a file was an input: an overlay by the seeds of an experiment that it sets."""
+    if id == CONFIG:
+        return True
+    if id == READINGS:
+        return any(part.startswith("readings/") for part in parts)
+    experiments = yaml.safe_load((output / id).read_text(encoding="utf-8"))["experiments"]
+    return any(made.seeds.get(name, 0) >= _most_seeds(told) for name, told in experiments.items())
+
+
+def _most_seeds(told: dict) -> int:
+    return max(one["seeds"] for one in (told, *told.get("methods", {}).values()) if "seeds" in one)
+
+
 def _describe_workflow(crate, workflow, made: provenance.Made, developers, license, when: str) -> None:
-    workflow["description"] = "The paper as a Snakemake workflow; the package that it calls is of the same commit."
+    workflow["description"] = (
+        "The paper as a Snakemake workflow, as it was when the results were published. The package that it calls is"
+        " not in the crate. Results were made at the commits that the version names; each file of results carries the"
+        " digest of the code that decided it, and adopted.json, where it is there, lists the digests of later code"
+        " that gave the same numbers."
+    )
     workflow["version"] = f"{cbo_pipeline.__version__}, commit {made.commit}"
     workflow["author"] = workflow["creator"] = developers
     workflow["license"], workflow["dateModified"] = license, when

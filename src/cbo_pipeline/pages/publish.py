@@ -187,7 +187,7 @@ def _finish(
     _write(output / "README.md", _page(said, drawn, claims, made, output))
     (output / crate.NAME).unlink(missing_ok=True)  # it does not describe itself
     if crate.copy_workflow(output, provenance.ROOT):
-        crate.write(output, _new(output, others), made, said, provenance.ROOT)
+        crate.write(output, _all(output), made, said, provenance.ROOT)
     if before is not None:
         place = Path(os.path.relpath(output, readme.parent)).as_posix()
         _write(readme, f"{BEGIN}\n{_excerpt(said, claims, drawn, place)}\n{END}".join(before))
@@ -235,7 +235,12 @@ def _by_experiment(summaries: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]
 
 def _new(output: Path, others: set[Path]) -> list[Path]:
     """The files of the folder that were not there before."""
-    return sorted(path for path in output.rglob("*") if path.is_file() and path not in others)
+    return [path for path in _all(output) if path not in others]
+
+
+def _all(output: Path) -> list[Path]:
+    """The files of the folder, also those that were put there by hand, such as runs; not publish's own list."""
+    return sorted(path for path in output.rglob("*") if path.is_file() and path != output / MANIFEST)
 
 
 def coverage(summaries: Mapping[str, xr.Dataset]) -> str:

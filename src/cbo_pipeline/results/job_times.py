@@ -27,6 +27,7 @@ STAGES = {
     "settings": "record the settings",
     "readings": "other readings",
     "index": "write the page",
+    "article": "write the article",
 }
 COLUMNS = ("stage", "jobs", "wall time", "core hours", "longest job", "most memory")
 

@@ -236,8 +236,12 @@ class Plan:
         drawn = [path for label in self.figures for path in figure_files(label)]
         drawn += ["results/figures/gathering.gif"] if "gathering" in self.experiments else []
         trained = [run_file(name) for name in self.runs]
-        explained = [check_file("unseen")] if "mnist" in self.experiments else []
-        return [*trained, *map(curve_file, self.curves), *self.summaries(), *PAGES, *drawn, *explained]
+        return [*trained, *map(curve_file, self.curves), *self.summaries(), *PAGES, *drawn, *self.explained()]
+
+    def explained(self) -> list[str]:
+        """The numerical checks that explain what was found; verdicts do not need them."""
+        of = {"unseen": "mnist", **checks.OF_RUNS}
+        return [check_file(name) for name, experiment in of.items() if experiment in self.experiments]
 
     # --- Targets ------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,11 @@ from pathlib import Path
 from cbo_pipeline.files import mark, whole_file
 from cbo_pipeline.results.stage_code import digest_of
 
+# Figures of the paper that are shown, by their places in the template.
+SHOWN = {
+    "figures_reproduced": ("sine_training", "comparison_cbo_adam"),
+    "figures_others": ("mean_field_M", "mean_field_N"),
+}
 TITLE = "[Re] Mean-field training of two-layer networks by consensus"
 
 

@@ -8,6 +8,7 @@ import cbo_pipeline
 from cbo_pipeline.claims import rule
 from cbo_pipeline.claims.evidence import CurveResults, Evidence
 from cbo_pipeline.figures import FIGURES
+from cbo_pipeline.pages.article import SHOWN, citation
 from cbo_pipeline.pages.article.findings import Finding, findings
 from cbo_pipeline.pages.article.numbers import counted, interval, listed, number, sentence
 from cbo_pipeline.pages.article.render import Block, Items, Paragraph, Pictures, Said, Table, Text, Value
@@ -29,16 +30,12 @@ GROUPS = {
     "claims_fails": (rule.FAILS, "These do not hold:", "There is no claim that does not hold."),
     "claims_not_tested": (rule.NOT_TESTED, "These were not tested at this scale:", ""),
 }
-# Figures of the paper that are shown, and what to see in them.
-PICTURES = {
-    "figures_reproduced": (
-        ("sine_training", "comparison_cbo_adam"),
-        "Left: risk per epoch on the sine, CBO and Adam (Figure 2 of the paper). Right: on MNIST (Figure 4).",
-    ),
+# What to see in the figures that are shown.
+CAPTIONS = {
+    "figures_reproduced": "Risk per epoch on the sine (Figure 2 of the paper) and on MNIST (Figure 4).",
     "figures_others": (
-        ("mean_field_M", "mean_field_N"),
-        "Risk of optimal-transport CBO on the square against the width $M$ and the number $N$ of particles (Figures"
-        " 8 and 9).",
+        "Risk of optimal-transport CBO on the square against the width $M$ (Figure 8) and the number $N$ of particles"
+        " (Figure 9)."
     ),
 }
 MAIN = ("sine", "mnist", "multi_task", "square")
@@ -47,18 +44,23 @@ MAIN = ("sine", "mnist", "multi_task", "square")
 def values(content: Content, evidence: Evidence) -> dict[str, Value]:
     """Everything that the template names."""
     found = findings(evidence, content.claims, _adam_in_double_precision(content.in_double))
+    cited = citation.read(" ".join(claim.seen for claim in content.claims))
     return {
+        "authors": cited.authors,
+        "replicated": cited.replicated(),
+        "references": cited.blocks(),
+        **{f"cite_{name.lower()}": cited.mark(name) for name in citation.CITED},
         "version": cbo_pipeline.__version__,
         "commit": [Said(content.made.commits)],
         "claims_total": str(len(content.claims)),
         "runs": counted(content.made.runs, "run"),
         "tally": _tally(content.claims),
-        "rule": sentence(rule.EXPLANATION),
+        "error": f"{rule.ERROR:.0%}",
         "scale": [*_scale(content)],
         "cost": [*_cost(content)],
         "verdict_table": [_table(content.claims)],
         **{name: _group(content.claims, *words) for name, words in GROUPS.items()},
-        **{name: _pictures(content, *shown) for name, shown in PICTURES.items()},
+        **{name: _pictures(content, labels, CAPTIONS[name]) for name, labels in SHOWN.items()},
         "readings": _readings(content),
         "readings_abstract": _readings_in_short(content.readings),
         "lessons_abstract": _lessons(found),
@@ -96,12 +98,10 @@ def _verb(verdict: str, count: int) -> str:
 
 def _scale(content: Content) -> Text:
     made = content.made
-    seeds = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in made.seeds.items())
-    return [
-        f"{counted(made.runs, 'run')} of {counted(made.curves, 'curve')} (most seeds of a curve: ",
-        Said(seeds),
-        ")" + (f", and {made.reading_runs} of other readings" if made.reading_runs else ""),
-    ]
+    seeds = [f"{name.replace('_', ' ')} {made.seeds[name]}" for name in MAIN if name in made.seeds]
+    text = f"{counted(made.runs, 'run')} of {counted(made.curves, 'curve')}"
+    text += f" (most seeds of a curve: {', '.join(seeds)})" if seeds else ""
+    return [text + (f", and {made.reading_runs} of other readings" if made.reading_runs else "")]
 
 
 def _cost(content: Content) -> Text:
@@ -125,8 +125,7 @@ def _table(claims: Sequence[Claim]) -> Table:
         for claim in claims
     ]
     caption = (
-        "The claims of the paper and our verdicts. The number of each is defined in `docs/reproduction/claims.md`;"
-        f" the interval errs in at most {rule.ERROR:.0%} of cases beyond each end."
+        "The claims of the paper and our verdicts. The number of each is defined in `docs/reproduction/claims.md`."
     )
     return Table(("#", "claim", "verdict", "number", "interval", "seeds"), rows, caption)
 
@@ -158,7 +157,6 @@ def _readings(content: Content) -> list[Block]:
     found = content.readings
     if not found:
         return [Paragraph([NO_READINGS])]
-    names = {claim.id: claim.claim for claim in content.claims}
     said = sorted(found["robustness"].items(), key=lambda item: int(item[0]))
     turning = {int(id): text for id, text in said if text.startswith("turns")}
     robust = [id for id, text in said if text.startswith("robust")]
@@ -173,19 +171,14 @@ def _readings(content: Content) -> list[Block]:
                 f" {_these(robust, 'keeps its verdict', 'keep their verdicts')}: no reading that was run turns"
                 " them, though under some they are undecided, or differ from what is published only as our own"
                 " reading does on as few seeds and epochs."
+                + (f" {_these(open_ones, 'is', 'are')} left undecided by other readings, too." if open_ones else "")
+                + (f" {_these(others, 'was', 'were')} not judged under other readings." if others else "")
+                + (" These turn:" if turning else " No verdict turns.")
             ]
         )
     ]
-    if open_ones:
-        parts.append(Paragraph([f"{_these(open_ones, 'is', 'are')} left undecided by other readings, too."]))
-    if others:
-        parts.append(Paragraph([f"{_these(others, 'was', 'were')} not judged under other readings."]))
-    if not turning:
-        return [*parts, Paragraph(["No verdict turns."])]
-    items = [
-        [f"**{id}.** ", Said(sentence(names.get(id, ""))), " ", Said(sentence(text))] for id, text in turning.items()
-    ]
-    return [*parts, Paragraph(["These turn:"]), Items(items)]
+    items = [[f"**Claim {id}.** ", Said(sentence(text))] for id, text in turning.items()]
+    return [*parts, Items(items)] if items else parts
 
 
 def _these(ids: Sequence[str], one: str, many: str) -> str:

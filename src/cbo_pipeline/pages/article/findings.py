@@ -3,6 +3,7 @@
 A finding gives its sentences, and whether it was seen; where results are missing it says so.
 """
 
+import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ import numpy as np
 from cbo_pipeline.claims import rule
 from cbo_pipeline.claims.evidence import CurveResults, Evidence, NotTested, shared_seeds
 from cbo_pipeline.claims.statistics import LEAP, divergence, end, first_leap, log_ratio, middle, together
-from cbo_pipeline.pages.article.numbers import counted, listed, number
+from cbo_pipeline.pages.article.numbers import counted, listed, number, sentence
 from cbo_pipeline.pages.index.content import Claim
 
 FLOOR = 1e-6  # a risk below it is at the floor of single precision
@@ -68,8 +69,8 @@ def rounding(evidence: Evidence) -> Finding:
     lower = int(np.sum(differences < 0))
     text = (
         f"In single precision CBO ends at {number(middle(risks[0]))}, in double precision, all else equal, at"
-        f" {number(middle(risks[1]))} (medians of the {counted(len(seeds), 'seed')} that were run in both; the"
-        f" single-precision run is lower in {lower}). "
+        f" {number(middle(risks[1]))} (medians of the {counted(len(seeds), 'seed')} run in both; single precision is"
+        f" lower in {lower}). "
     )
     said = {rule.HOLDS: "does better", rule.FAILS: "does worse", rule.UNDECIDED: "may do better or worse"}[verdict]
     if "spread" not in evidence.checks:
@@ -78,12 +79,12 @@ def rounding(evidence: Evidence) -> Finding:
     text += _agreement(by_precision) + _revivals_in_words(by_precision)
     if verdict == rule.HOLDS and _what_revives_falls(by_precision):
         text += (
-            "So what ends the search is agreement to the last digit, and what revives it is rounding: it keeps the"
-            " particles a few units in the last place apart; once $\\alpha$ times the differences of risk at that"
-            " distance exceeds one, the weights tell the particles apart again, and the ensemble expands and goes on."
-            " In single precision these units are larger. The late progress begins with the noise of the arithmetic:"
-            " that of the method is multiplied by the particles' distance, so that it can make a difference grow, but"
-            " not keep one. So the order of the operations, of which no paper speaks, is part of the algorithm."
+            "So agreement to the last digit ends the search, and rounding revives it. It keeps the particles a few"
+            " units in the last place apart, and these are larger in single precision. Once $\\alpha$ times the"
+            " differences of risk at that distance exceeds one, the weights tell the particles apart again, and the"
+            " ensemble expands. The method's own noise is multiplied by the particles' distance, so that it can make"
+            " a difference grow, but not keep one. The order of the operations, which the paper does not give, is"
+            " therefore part of the algorithm."
         )
         return Finding(text, True, "late progress of CBO on the sine begins with the rounding of the arithmetic")
     text += f"By these seeds single precision {said}; they do not show that rounding drives the method."
@@ -138,11 +139,11 @@ def _revivals_in_words(by_precision: Mapping[str, Sequence[Revival]]) -> str:
         " double precision. "
     )
     falls = {seen: [one.fall for one in every if one.seen == seen] for seen in (True, False)}
-    if falls[True]:
-        told += f"In these the risk then falls to {_shares(falls[True])} of what it was; "
+    parts = [f"in these the risk then falls to {_shares(falls[True])} of what it was"] if falls[True] else []
     if falls[False]:
-        told += f"in the others it ends at {_shares(falls[False])} of what it was when the particles agreed. "
-    return told
+        who = "in the others it" if parts else "the risk"
+        parts.append(f"{who} ends at {_shares(falls[False])} of what it was when the particles agreed")
+    return f"{told}{sentence('; '.join(parts))} "
 
 
 def _shares(falls: Sequence[float]) -> str:
@@ -173,17 +174,17 @@ def directions(evidence: Evidence) -> Finding:
     drift, noise = (1 - settings["lambda"] * settings["dt"]) ** 2, settings["sigma_squared"] * settings["dt"]
     text = (
         f"On MNIST the variance of the ensemble goes from {number(first)} to {number(last)} within"
-        f" {counted(steps, 'step')} ({counted(variance.last, 'epoch')}, {counted(len(cbo.seeds), 'run')}), while the"
-        f" risk goes from {number(middle(risk.values[:, 0]))} to {number(middle(end(risk)))}. "
+        f" {counted(steps, 'step')} ({counted(variance.last, 'epoch')}, {counted(len(cbo.seeds), 'run')}), the risk"
+        f" from {number(middle(risk.values[:, 0]))} to {number(middle(end(risk)))}. "
     )
     if not last > first > 0:
         return Finding(f"{text}It does not grow: these results do not show such directions.", False)
     measured = (last / first) ** (1 / max(1, steps)) if np.isfinite(last) else np.inf
     text += (
-        f"That is a factor of {number(measured, 4)} per step. Weights of pixels that are blank in a minibatch do not"
-        " change its risk, so in these directions the consensus point is a particle taken at random once a few"
-        " particles have all the weight. About a random particle the mean square is twice that about the mean, and"
-        r" the spread is multiplied in each step by $(1-\lambda\Delta t)^2 + 2\tilde\sigma^2\Delta t ="
+        f"The variance grows by a factor of {number(measured, 4)} per step. Weights of pixels that are blank in a"
+        " minibatch do not change its risk, so in these directions the consensus point is a random particle once a"
+        " few particles have all the weight. The mean square about a random particle is twice that about the mean,"
+        r" so each step multiplies the spread by $(1-\lambda\Delta t)^2 + 2\tilde\sigma^2\Delta t ="
         rf" {drift + 2 * noise:.3g}$, where the usual count has $(1-\lambda\Delta t)^2 + \tilde\sigma^2\Delta t ="
         rf" {drift + noise:.3g}$. "
     )
@@ -192,7 +193,7 @@ def directions(evidence: Evidence) -> Finding:
     if explained and drift + 2 * noise > 1 > drift + noise:
         text += (
             r"The condition $2\lambda > \tilde\sigma^2$ is met, and the ensemble still spreads without bound where"
-            " the risk is blind; an image that lights such a pixel later is then met by huge weights. "
+            " the risk is blind; an image that lights such a pixel later then meets huge weights. "
         )
     text += _overflow(evidence)
     return Finding(text, explained, "ensembles spread without bound in directions that the risk does not see")
@@ -206,19 +207,18 @@ def _simulated(check: Mapping[str, Any] | None, measured: float, mean: float) ->
     by_again: dict[float, list[float]] = {}
     for row in check["rows"]:
         by_again.setdefault(row["again"], []).append(row["growth"])
-    told = [
-        f"{number(middle(found), 4)} if "
-        + (f"the last one is taken again with probability {again:g}" if again else "another one is taken each time")
-        for again, found in sorted(by_again.items())
-    ]
+    medians = {again: number(middle(found), 4) for again, found in sorted(by_again.items())}
+    told = [f"{medians[0.0]} if another particle is taken each time"] if 0.0 in medians else []
+    if some := [again for again in medians if again]:
+        values, odds = listed([medians[again] for again in some]), listed([f"{again:g}" for again in some])
+        told.append(f"{values} if the last one is taken again with probability {odds}")
     every = [growth for found in by_again.values() for growth in found]
     explained = min(every) <= measured <= max(every)
     text = (
-        "The first is an average over directions: after many steps a few of them, which have spread most, make up"
-        " nearly all of it, and the sum over as many as there are grows more slowly. And while the same particle"
-        f" stays the best, the factor is the second. In a simulation of {check['directions']} such directions, as"
-        " many as there are weights of pixels that are blank in all images, and of nothing else, over"
-        f" {counted(check['steps'], 'step')}, the variance grows per step by a factor of {', '.join(told)}"
+        "The first is an average over directions: after many steps the few that have spread most make up nearly all"
+        " of it, and a finite sum grows more slowly. While the same particle stays the best, the factor is the"
+        f" second. In a simulation of {check['directions']} such directions (as many as there are weights of pixels"
+        f" that are blank in all images) over {counted(check['steps'], 'step')}, the factor is {', '.join(told)}"
         f" (medians of {len(every) // len(by_again)}). "
     )
     return text + f"What was measured is {'within' if explained else 'outside of'} that range. ", explained
@@ -232,9 +232,9 @@ def _overflow(evidence: Evidence) -> str:
     if not gone.size:
         return ""
     return (
-        f"In the end the weights overflow: in runs of CBO over {counted(long[0].epochs, 'epoch')} no particle has a"
-        f" finite risk any more in {len(gone)} of {counted(len(when), 'run')}, from epoch {gone.min():.0f} on at the"
-        f" earliest and {gone.max():.0f} at the latest."
+        f"In the end the weights overflow: over {counted(long[0].epochs, 'epoch')} no particle has a finite risk any"
+        f" more in {len(gone)} of {counted(len(when), 'run')}, from epoch {gone.min():.0f} on at the earliest and"
+        f" {gone.max():.0f} at the latest."
     )
 
 
@@ -244,18 +244,14 @@ def atoms(claim: Claim | None) -> Finding:
     if details.get("example_gain") is None or details.get("instances") is None:
         return Finding("These results cannot tell: the numerical check of the barycentres was not made.", False)
     gain, better, instances = details["example_gain"], int(details["more_atoms_better"]), int(details["instances"])
-    text = (
-        f"Every fixed point that we found is a weighted average under optimal permutations, to"
-        f" {number(details['residual'], 1)}; among measures of $M$ atoms it is the best in"
-        f" {details['fixed_point_is_best']:.0%} of {counted(instances, 'random ensemble')}. "
-    )
+    tried = counted(instances, "random ensemble")
     if not (better > 0 or gain > 1e-9):
-        return Finding(f"{text}No measure of more atoms was better.", False)
-    text += (
-        f"But a barycentre of empirical measures of $M$ atoms need not have $M$ atoms: in an example of three atoms"
-        f" each, a measure of more atoms has a value that is lower by {gain:.1%}"
-        f" ({better} of the random ensembles have one too). The proof of Proposition 2 takes the number of atoms for"
-        " granted; its statement holds among measures of $M$ atoms."
+        return Finding(f"In {tried} and in an example made for it no measure of more atoms was better.", False)
+    text = (
+        "A barycentre of empirical measures of $M$ atoms need not have $M$ atoms: in an example of three atoms each,"
+        f" a measure of more atoms has a value that is lower by {gain:.1%} ({better or 'none'} of {tried}"
+        f" {'has' if better == 1 else 'have'} one too). The proof of Proposition 2 takes the number of atoms for"
+        " granted; its statement holds among measures of $M$ atoms (claim 14)."
     )
     return Finding(text, True, "a barycentre of networks may need more neurons than each of them has")
 
@@ -267,24 +263,23 @@ def leap(evidence: Evidence, double: Sequence[CurveResults] = ()) -> Finding:
     )
     if not sweep:
         raise NotTested("Adam was not run on MNIST")
-    told, leaping_rates, before, starts = [], [], [], []
+    leaping_rates, before, starts = [], [], []
     for one in sweep:
-        said, first, floors = _leaps_of(one)
+        first, floors = _leaps_of(one)
         if np.isfinite(first).any():
             leaping_rates.append(one)
             before.append(middle(floors[np.isfinite(first)]))
             starts.append(float(np.min(first)))
-        told.append(said)
-    text = f"A leap is a risk above {LEAP} times the smallest so far. By Adam's learning rate: {'; '.join(told)}. "
+    text = f"A leap is a risk above {LEAP} times the smallest so far. By Adam's learning rate: {_told(sweep)}. "
     if not leaping_rates:
         return Finding(f"{text}So within these epochs Adam does not leap.", False)
     if max(before) > FLOOR:
         return Finding(f"{text}These leaps do not all begin at the floor of single precision.", False)
     at_rates = {one.settings["dt"] for one in leaping_rates}
     text += (
-        "So what the paper calls unstable is not the descent: it begins when the risk has reached the floor of single"
-        " precision. We explain it so: there gradients are rounding errors, the second moments have decayed, and a"
-        " step of the size of the learning rate has no direction."
+        "So what the paper calls unstable is not the descent: it begins at the floor of single precision. We explain"
+        " it so: there gradients are rounding errors, the second moments have decayed, and a step of the size of the"
+        " learning rate has no direction."
         f"{_in_double_precision(double, at_rates)}{_with_larger_delta(evidence, at_rates)}"
         f" A run of fewer than {number(min(starts), 5)} epochs would not have shown any leap."
         f"{_hybrids(evidence)}"
@@ -312,34 +307,63 @@ def _with_larger_delta(evidence: Evidence, rates: Collection[float]) -> str:
     end = "decayed second moments are needed for the leaps" if calm else "decayed second moments do not explain all"
     return (
         rf" In single precision, with $\delta$ = {deltas} in the denominator of the step, $\sqrt{{r}} + \delta$,"
-        f" which keeps the step small where the second moment $r$ has decayed, {said}: {end}."
+        f" which keeps it small where the second moment $r$ has decayed, {said}: {end}."
     )
 
 
 def _at_rates(curves: Sequence[CurveResults], rates: Collection[float]) -> tuple[str, bool]:
     """What curves do at some learning rates, in words, and whether none of their runs leaps."""
     found = sorted((one for one in curves if one.settings["dt"] in rates), key=lambda one: -one.settings["dt"])
-    leaps = [_leaps_of(one) for one in found]
-    return "; ".join(said for said, _, _ in leaps), not any(np.isfinite(first).any() for _, first, _ in leaps)
+    return _told(found), not any(np.isfinite(_leaps_of(one)[0]).any() for one in found)
 
 
-def _leaps_of(one: CurveResults) -> tuple[str, np.ndarray, np.ndarray]:
-    """How many runs of a curve leap, in words; the first leap of each, and the lowest risk before it."""
+def _leaps_of(one: CurveResults) -> tuple[np.ndarray, np.ndarray]:
+    """The first leap of each run of a curve, and the lowest risk before it."""
     series = one.series()
     first = first_leap(series)
-    leaping = np.isfinite(first)
     lowest = np.minimum.accumulate(series.smallest, axis=1)
-    floors = lowest[np.arange(len(first)), np.searchsorted(series.epochs, first) - 1]
-    runs, many = counted(len(first), "run"), int(leaping.sum())
-    if many:
-        said = (
-            f"{many} of {runs} {'leaps' if many == 1 else 'leap'}, first at epoch {number(middle(first[leaping]), 4)}"
-            f" from a risk of {number(middle(floors[leaping]))}{' (medians)' if many > 1 else ''}"
-        )
-    else:
-        who = "the one run does not leap" if len(first) == 1 else f"none of {runs} leaps"
-        said = f"{who} in {series.last} epochs (lowest risk {number(middle(floors))})"
-    return f"at {number(one.settings['dt'], 1)} {said}", first, floors
+    return first, lowest[np.arange(len(first)), np.searchsorted(series.epochs, first) - 1]
+
+
+def _told(curves: Sequence[CurveResults]) -> str:
+    """Where the runs of these curves leap, in words; neighbours of which none leaps share theirs."""
+    told = []
+    for who, group in itertools.groupby(curves, _if_calm):
+        group = list(group)
+        if who:
+            rates, lowest = (
+                listed(of)
+                for of in zip(*((_rate(one), number(middle(_leaps_of(one)[1]))) for one in group), strict=True)
+            )
+            told.append(f"at {rates}, {who} (lowest risk {lowest})")
+        else:
+            told += [f"at {_rate(one)}, {_leaping(one)}" for one in group]
+    return "; ".join(told)
+
+
+def _rate(one: CurveResults) -> str:
+    return number(one.settings["dt"], 1)
+
+
+def _if_calm(one: CurveResults) -> str:
+    """That no run of a curve leaps, in words; nothing if one does."""
+    first, _ = _leaps_of(one)
+    if np.isfinite(first).any():
+        return ""
+    who = "the one run does not leap" if len(first) == 1 else f"none of {counted(len(first), 'run')} leaps"
+    return f"{who} in {one.series().last} epochs"
+
+
+def _leaping(one: CurveResults) -> str:
+    """How many runs of a curve leap, when and from which risk, in words."""
+    first, floors = _leaps_of(one)
+    leaping = np.isfinite(first)
+    many = int(leaping.sum())
+    return (
+        f"{many} of {counted(len(first), 'run')} {'leaps' if many == 1 else 'leap'}, first at epoch"
+        f" {number(middle(first[leaping]), 4)} from a risk of {number(middle(floors[leaping]))}"
+        f"{' (medians)' if many > 1 else ''}"
+    )
 
 
 def _hybrids(evidence: Evidence) -> str:
@@ -349,5 +373,5 @@ def _hybrids(evidence: Evidence) -> str:
         found = [one for one in evidence.curves(experiment) if one.seeds and one.curve.variant.startswith("hybrid")]
         if found:
             found.sort(key=lambda one: -one.settings["dt"])
-            told.append(f" The hybrid with {found[0].N} particles: {'; '.join(_leaps_of(one)[0] for one in found)}.")
+            told.append(f" The hybrid with {found[0].N} particles: {_told(found)}.")
     return "".join(told)
