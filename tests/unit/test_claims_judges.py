@@ -200,6 +200,7 @@ def long_run(variant, risk, seeds=2, every=10, experiment="mnist_horizon", N=100
         (5, mnist_results(), HOLDS),
         (5, mnist_results(hybrid_end=0.5), IN_PART),  # faster than CBO, slower than Adam
         (5, mnist_results(hybrid_end=0.5, cbo_end=0.05), FAILS),
+        (5, mnist_results(cbo_end=1.5), HOLDS),  # CBO reaches none of the risks, the hybrid does
         (6, mnist_results(), HOLDS),
         (6, mnist_results(first=500), UNDECIDED),  # the hybrid stops before Adam's instability begins
         (6, mnist_results(leaps=(True, True, True, False)), IN_PART),
@@ -220,6 +221,15 @@ def test_where_the_hybrid_is_not_first_is_said():
     assert row["verdict"] == IN_PART
     assert "first at 2 of 4 risks that Adam reaches, not at 0.2 (does not hold), 0.1 (does not hold)" in row["seen"]
     assert np.isinf(row["value"])
+
+
+def test_a_rival_that_reaches_no_risk_loses_to_the_hybrid_if_that_does():
+    row = verdict(5, mnist_results(cbo_end=1.5))
+    assert "first at 6 of 6 risks that it reaches, of which CBO reaches none" in row["seen"]
+    neither = verdict(5, mnist_results(cbo_end=1.5, hybrid_end=1.5))
+    assert (neither["verdict"], neither["seen"]) == (
+        NOT_TESTED, "mnist: neither CBO nor the hybrid reaches any of the risks",
+    )  # fmt: skip
 
 
 def test_a_tie_is_not_decided():

@@ -392,7 +392,7 @@ def test_readings_are_judged_beside_the_base_on_the_same_seeds(plan, results):
     assert (rows["short"]["1"]["verdict"], rows["short"]["1"]["moved"]) == (FAILS, True)  # CBO is slower at first
     assert (rows["fresh"]["1"]["verdict"], rows["fresh"]["1"]["moved"]) == (NOT_TESTED, False)
     assert found["robustness"]["1"] == (
-        "turns with: scaling: plain (does not hold); epochs: 100 (does not hold) (3 readings were not run)"
+        "turns with: scaling: plain (does not hold); epochs: 100 (does not hold) (3 readings were not judged)"
     )
     assert found["robustness"]["2"] == "other readings were not run"
     assert found["robustness"]["9"] == "robust: no other reading touches it"
@@ -485,7 +485,7 @@ def test_the_commands_write_and_read_the_file(plan, results, tmp_path, capsys):
     [
         ([], "robust: no other reading touches it"),
         ([(HOLDS, False)], "robust: the same under 1 other reading"),
-        ([(HOLDS, False), (NOT_TESTED, False)], "robust: the same under 1 other reading (1 reading was not run)"),
+        ([(HOLDS, False), (NOT_TESTED, False)], "robust: the same under 1 other reading (1 reading was not judged)"),
         ([(FAILS, True), (HOLDS, False)], "turns with: a b: 0 (does not hold)"),
         ([(FAILS, True), (UNDECIDED, True)], "turns with: a b: 0 (does not hold); undecided with: a b: 1"),
         ([(UNDECIDED, True), (HOLDS, False)], "robust: the same under 1 other reading; undecided with: a b: 0"),
@@ -496,7 +496,7 @@ def test_the_commands_write_and_read_the_file(plan, results, tmp_path, capsys):
         (
             [(UNDECIDED, False), (HOLDS, False), (HOLDS, False), (UNDECIDED, False), (NOT_TESTED, False)],
             "robust: the same under 2 other readings; undecided under 2 other readings, like ours on as few seeds and"
-            " epochs (1 reading was not run)",
+            " epochs (1 reading was not judged)",
         ),
     ],
 )

@@ -134,7 +134,8 @@ def _end_in_words(series: Series) -> str:
     section="4.2",
     claim="MNIST: the hybrid converges faster than CBO and than Adam.",
     statistic="log10(the hybrid's / the other's epochs) to each of the risks"
-    f" {', '.join(f'{level:g}' for level in LEVELS)} that the other reaches; the number is the largest",
+    f" {', '.join(f'{level:g}' for level in LEVELS)} that the other reaches (if it reaches none, that the hybrid"
+    " reaches); the number is the largest",
     threshold="below 0 at every risk, against both",
     why="faster convergence means being first at every risk that the other reaches, not only at the end of a run of"
     " arbitrary length. Over how many epochs a race goes was changed after the first long run of the hybrid had been"
@@ -148,12 +149,14 @@ def hybrid_fastest(evidence: Evidence) -> Judgement:
     for rival, name in ((evidence.choices.adam, "Adam"), ("cbo", "CBO")):
         others = lengths(evidence, rival)
         used += others
-        found = [part for level in LEVELS if (part := _race(hybrid, others, name, level))]
+        found, whose = _races(hybrid, others, name, others), f"{name} reaches"
         if not found:
-            raise NotTested(f"{EXPERIMENT}: {name} reaches none of the risks within the epochs that both have")
+            found, whose = _races(hybrid, others, name, hybrid), f"it reaches, of which {name} reaches none"
+        if not found:
+            raise NotTested(f"{EXPERIMENT}: neither {name} nor the hybrid reaches any of the risks")
         parts += found
         first = sum(part.verdict == HOLDS for part in found)
-        sentences.append(f"first at {first} of {len(found)} risks that {name} reaches{_not_first(found)}")
+        sentences.append(f"first at {first} of {len(found)} risks that {whose}{_not_first(found)}")
     worst = max(parts, key=lambda part: part.value)
     last = min(one[-1].epochs for one in (hybrid, lengths(evidence, evidence.choices.adam)))
     seen = (
@@ -162,16 +165,21 @@ def hybrid_fastest(evidence: Evidence) -> Judgement:
     return judged(parts, seen, _fewest(used), worst, epochs=last)
 
 
-def _race(first: list[CurveResults], second: list[CurveResults], name: str, level: float) -> Part | None:
-    """Who is at a risk first; None if the second never gets there.
+def _races(first: list[CurveResults], second: list[CurveResults], name: str, there: list[CurveResults]) -> list[Part]:
+    """The races to all risks that the method ``there``, one of the two, reaches."""
+    common = min(first[-1].epochs, second[-1].epochs)
+    series = _at_least(there, common).series().until(common)
+    levels = [level for level in LEVELS if np.isfinite(middle(epochs_to_reach(series, level)))]
+    return [_race(first, second, name, level) for level in levels]
+
+
+def _race(first: list[CurveResults], second: list[CurveResults], name: str, level: float) -> Part:
+    """Who is at a risk first.
 
     The race goes over the fewest epochs within which all runs of one of the two are there: a pair in which neither
     has arrived would tell nothing. So early risks are judged with all seeds, late ones with the longest runs.
     """
     common = min(first[-1].epochs, second[-1].epochs)
-    reached = epochs_to_reach(_at_least(second, common).series().until(common), level)
-    if not np.isfinite(middle(reached)):
-        return None
     for last in sorted({common, *(one.epochs for one in (*first, *second) if one.epochs < common)}):
         a, b = together(*(_at_least(runs, last).series().until(last) for runs in (first, second)))
         needed = [np.maximum(epochs_to_reach(series, level), 1) for series in (a, b)]

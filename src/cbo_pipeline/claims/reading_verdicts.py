@@ -207,7 +207,7 @@ def robustness(claim: int, rows: Sequence[Mapping[str, Any]], published: Mapping
     if not judged:
         return "other readings were not run"
     left = len(tried) - len(judged)
-    missing = f" ({left} reading{'s were' if left > 1 else ' was'} not run)" if left else ""
+    missing = f" ({left} reading{'s were' if left > 1 else ' was'} not judged)" if left else ""
     turning = [f"{words} ({one['verdict']})" for words, one in judged if one["moved"] and one["verdict"] != UNDECIDED]
     unsure = [words for words, one in judged if one["moved"] and one["verdict"] == UNDECIDED]
     like_ours = [one["verdict"] for _, one in judged if one["verdict"] != published["verdict"] and not one["moved"]]

@@ -14,7 +14,7 @@ for label, figure in PLAN.figures.items():
             pdf=f"results/figures/{label}.pdf",
             png=report(
                 f"results/figures/{label}.png",
-                caption=driver.caption_of(label, workflow.basedir),
+                caption=driver.caption_of(label, ROOT),
                 category=figure.category,
                 labels={"figure": figure.number or label, "what": figure.title},
             ),

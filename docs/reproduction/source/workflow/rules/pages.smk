@@ -55,3 +55,41 @@ rule write_page:
     shell:
         "python -m cbo_pipeline page --results results --output {output.page:q} --overview {output.overview:q}"
         " {params.readings:q} 2> {log:q}"
+
+
+rule article:
+    """Write the short article on these results, as one page and as Markdown."""
+    input:
+        claims="results/claims.json",
+        speed="results/speed.json",
+        summaries=PLAN.summaries(),
+        checks=PLAN.explained(),
+        figures=[
+            path
+            for labels in article.SHOWN.values()
+            for label in labels
+            if label in PLAN.figures
+            for path in plan.figure_files(label)
+        ],
+        authors=f"{ROOT}/CITATION.cff",
+    output:
+        page="results/article.html",
+        markdown="results/article.md",
+    log:
+        "results/logs/article.log",
+    benchmark:
+        "results/benchmarks/article.tsv"
+    conda:
+        ENV
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    params:
+        code=when_needed(stage_code.digest_of, "article"),
+        readings_digest=FOUND["digest"],
+    message:
+        "write results/article.html"
+    shell:
+        "python -m cbo_pipeline article --results results --output {output.page:q} --markdown {output.markdown:q}"
+        " 2> {log:q}"

@@ -53,7 +53,7 @@ rule judge_readings:
         base=PLAN.summaries(),
         costs=PLAN.costs_of_claims(),
         checks=plan.CHECKS,
-        declared=f"{workflow.basedir}/workflow/readings.yaml",
+        declared=f"{ROOT}/workflow/readings.yaml",
     output:
         json="results/readings.json",
         markdown="results/readings.md",
@@ -89,7 +89,7 @@ for label, figure in figures.OF_READINGS.items():
             pdf=f"results/figures/{label}.pdf",
             png=report(
                 f"results/figures/{label}.png",
-                caption=driver.caption_of(label, workflow.basedir),
+                caption=driver.caption_of(label, ROOT),
                 category=figure.category,
                 labels={"figure": figure.number, "what": figure.title},
             ),
