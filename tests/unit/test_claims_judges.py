@@ -1,6 +1,9 @@
 """Every claim can hold, fail and stay undecided: made-up results decide which."""
 
+import dataclasses
+import itertools
 import json
+import re
 
 import numpy as np
 import pytest
@@ -221,6 +224,24 @@ def test_where_the_hybrid_is_not_first_is_said():
     assert row["verdict"] == IN_PART
     assert "first at 2 of 4 risks that Adam reaches, not at 0.2 (does not hold), 0.1 (does not hold)" in row["seen"]
     assert np.isinf(row["value"])
+
+
+def test_a_variant_of_ones_own_does_not_stand_for_the_papers():
+    """A calm one at a rate at which the paper's leaps; two of one's own at one rate cannot both count."""
+    results = mnist_results()
+    calm = [
+        curve("mnist", name, decay(2.3, 0.1, 600, 5), M=20, N=1, method="adam", settings={"dt": dt})
+        for name, dt in (("adam_calm", 0.01), ("adam_a", 0.03), ("adam_b", 0.03))
+    ]
+
+    def with_others(count):
+        whole = summary(results.summaries["mnist"], *calm[:count])
+        return dataclasses.replace(results, summaries={"mnist": whole})
+
+    assert verdict(6, with_others(1))["seen"] == verdict(6, results)["seen"]
+    row = verdict(6, with_others(3))
+    assert row["verdict"] == NOT_TESTED
+    assert "have the same learning rate 0.03" in row["seen"]
 
 
 def test_a_rival_that_reaches_no_risk_loses_to_the_hybrid_if_that_does():
@@ -601,10 +622,33 @@ def test_proposition_3(parts, expected):
     assert row["verdict"] == expected, row["seen"]
 
 
+@pytest.mark.parametrize("epochs", [1, 20])
+def test_proposition_3_is_not_judged_by_no_step(epochs):
+    """One noise-free epoch has no step, and a run that ends before ``quiet_from`` has not even that."""
+    one = variance_decay(0.81, quiet_from=0 if epochs == 1 else epochs, epochs=epochs)
+    row = verdict(15, Evidence({"variance_decay": summary(one)}))
+    assert (row["verdict"], row["seen"]) == (
+        NOT_TESTED, "variance_decay: no step without noise that float64 can tell",
+    )  # fmt: skip
+
+
 def test_how_often_another_start_was_better_is_said():
     searched = variance_decay(0.81, epochs=40, barycentre_starts=20)
     row = verdict(15, Evidence({"variance_decay": summary(variance_decay(0.82, name="one"), searched)}))
     assert "another start found a better barycentre in 30 of 117 steps" in row["seen"]
+
+
+@pytest.mark.parametrize("over_seeds", ["mean", "median"])
+def test_a_run_that_diverged_at_one_size_says_nothing_of_other_sizes(over_seeds):
+    results = square(choices=Choices(over_seeds=over_seeds))
+    before = verdict(11, results)["seen"]
+    data = results.summaries["square"]
+    smallest = int(np.flatnonzero(((data["N"] == SIZES[0]) & (data["method"] == "ot_cbo")).values)[0])
+    data["risk"][{"curve": smallest, "seed": 1, "epoch": slice(30, None)}] = np.nan
+    after = verdict(11, results)["seen"]
+    for step in (f"{a} to {b} " for a, b in itertools.pairwise(SIZES[1:])):
+        told = [re.split("[,;]", seen.split(step)[1])[0] for seen in (after, before)]
+        assert told[0] == told[1]
 
 
 def consensus(formed, epochs=2000, widths=(10, 100), seeds=10):

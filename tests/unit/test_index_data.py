@@ -25,6 +25,7 @@ from cbo_pipeline.pages.index import (
     vega,
 )
 from cbo_pipeline.pages.index.charts import mnist
+from cbo_pipeline.pages.index.charts.looks import ACCURACY
 from cbo_pipeline.pages.index.content import Claim
 
 
@@ -83,6 +84,19 @@ def test_statistics_are_those_of_the_summaries():
     for centre, names in (("median", ("median", "q25", "q75")), ("mean", ("mean", "min", "max"))):
         wanted = np.stack([table.sel(statistic=name) for name in names])
         np.testing.assert_array_equal(training.statistics(values, centre), wanted)
+
+
+def test_a_run_that_diverged_has_the_worst_accuracy():
+    values = np.array([[0.78], [0.79], [np.nan], [0.81], [0.80]])
+    over_seeds = training.statistics(values, "median", ACCURACY.worst)[:, 0]
+    assert over_seeds[0] == 0.79
+    assert training._words(over_seeds, ACCURACY) == "0.790 (−∞ to 0.803)"
+
+
+def test_a_curve_goes_on_to_its_end_where_all_its_runs_have_diverged():
+    values = synthetic.decay(1.0, 0.1, 20, 3)
+    values[:, 12:] = np.nan
+    assert curve_of(synthetic.curve("mnist", "cbo", values, M=1, N=1)).epochs[-1] == 20
 
 
 def curve_of(data) -> content.Curve:

@@ -86,6 +86,15 @@ def test_a_summary_is_shown_with_a_letter_for_each_curve(folder, capsys):
     assert re.search(r"[\u2801-\u28ff]", one)
 
 
+def test_a_curve_whose_runs_diverged_is_shown_to_its_last_epoch(folder, capsys, tmp_path):
+    data = netcdf.read(folder / "cbo_summary.nc")
+    epochs = int(data["epoch"][-1])
+    data["risk_over_seeds"].loc[{"statistic": ["median", "q25", "q75"], "epoch": epochs}] = np.nan
+    netcdf.write(data, tmp_path / "diverged.nc")
+    said = printed(capsys, "show", tmp_path / "diverged.nc")
+    assert re.search(rf"cbo_M5_N8 +\d+ +{epochs} +inf +inf +inf", said)
+
+
 def test_the_line_falls_where_the_curve_falls():
     x = np.arange(101)
     lines = show._line(x, np.linspace(0, 1, 101))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib import pyplot as plt
 
 from cbo_pipeline import figures
@@ -84,6 +85,27 @@ def test_training_shows_every_curve_of_both_sweeps(sweeps, in_style):
     left, right = square.square_training({"square": joined(sweeps)}).axes
     assert [text.get_text() for text in left.get_legend().get_texts()] == ["$M = 3$", "$M = 8$"]
     assert [text.get_text() for text in right.get_legend().get_texts()] == ["$N = 2$", "$N = 8$"]
+
+
+def test_more_sizes_than_looks_are_all_drawn(sweeps, in_style):
+    whole = joined(sweeps[1:2])
+    data = xr.concat([whole.assign_coords(M=("curve", [8 + k])) for k in range(7)], "curve")
+    left, _ = square.square_training({"square": data}).axes
+    assert len(left.get_legend().get_texts()) == 7
+    drawn = [line for line in left.lines if not line.get_label().startswith("_")]
+    assert len({(line.get_color(), line.get_linestyle()) for line in drawn}) == 7
+
+
+def test_without_label_noise_there_is_no_floor(tmp_path, in_style):
+    paths = [summary(tmp_path, "square", "ot_cbo", M, 4, label_noise=0.0) for M in (2, 5)]
+    for draw in (square.mean_field_M, square.mean_field_N):
+        labels = {line.get_label() for line in draw({"square": joined(paths)}).axes[0].lines}
+        assert "label noise" not in labels
+
+
+def test_of_several_curves_of_a_variant_the_largest_is_shown(sweeps):
+    shown = style.curve(joined(sweeps), "ot_cbo")
+    assert (int(shown["M"]), int(shown["N"])) == (8, 8)
 
 
 def test_the_decay_starts_at_one_and_stands_beside_its_bound(tmp_path, in_style):

@@ -287,7 +287,12 @@ def _sweep(evidence: Evidence) -> dict[float, CurveResults]:
     variants = {one.curve.variant for one in evidence.curves(EXPERIMENT, "adam")}
     wanted = {v for (experiment, v) in evidence.wanted if experiment == EXPERIMENT and v.startswith("adam")}
     found = [evidence.variant(EXPERIMENT, variant) for variant in sorted(variants | wanted)]
-    return {one.settings["dt"]: one for one in sorted(found, key=lambda one: -one.settings["dt"])}
+    sweep: dict[float, CurveResults] = {}
+    for one in sorted(found, key=lambda one: (-one.settings["dt"], one.curve.variant not in wanted)):
+        other = sweep.setdefault(one.settings["dt"], one)
+        if other is not one and other.curve.variant not in wanted:
+            raise NotTested(f"{other} and {one} have the same learning rate {one.settings['dt']:g}")
+    return sweep
 
 
 def _not_there_yet(sweep: dict[float, CurveResults]) -> dict[float, str]:

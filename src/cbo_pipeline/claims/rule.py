@@ -183,9 +183,16 @@ def rank_sum_law(first: int, second: int) -> np.ndarray:
 
 def contrast(samples: np.ndarray, weights: Sequence[float]) -> float:
     """sum_j w_j log10(mean over the seeds of column j), samples (seed, column)."""
+    samples, weights = of_weight(samples, weights)
     with np.errstate(invalid="ignore", divide="ignore"):
-        value = float(np.asarray(weights) @ np.log10(samples.mean(axis=0)))
+        value = float(weights @ np.log10(samples.mean(axis=0)))
     return 0.0 if np.isnan(value) else value
+
+
+def of_weight(samples: np.ndarray, weights: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+    """The columns whose weight is not zero, and their weights: a run that diverged says nothing of other columns."""
+    weights = np.asarray(weights, float)
+    return samples[:, weights != 0], weights[weights != 0]
 
 
 def contrast_interval(samples: np.ndarray, weights: Sequence[float], error: float = ERROR) -> Interval:
@@ -196,10 +203,11 @@ def contrast_interval(samples: np.ndarray, weights: Sequence[float], error: floa
     """
     from scipy.special import stdtrit
 
+    samples, weights = of_weight(samples, weights)
     count, means = len(samples), samples.mean(axis=0)
     if count < 2 or not np.all(np.isfinite(samples)) or not np.all(means > 0):
         return EVERYTHING
-    own = samples @ (np.asarray(weights) / (means * np.log(10)))
+    own = samples @ (weights / (means * np.log(10)))
     reach = float(stdtrit(count - 1, 1 - SKEWED * error) * np.std(own, ddof=1) / np.sqrt(count))
     value = contrast(samples, weights)
     return Interval(value - reach, value + reach)

@@ -44,8 +44,9 @@ class Sweep:
         return rule.median_interval(self._own(weights), error)
 
     def _own(self, weights: Sequence[float]) -> np.ndarray:
+        risks, weights = rule.of_weight(self.risks, weights)
         with np.errstate(invalid="ignore"):
-            values = np.log10(self.risks) @ np.asarray(weights)
+            values = np.log10(risks) @ weights
         return np.where(np.isnan(values), 0.0, values)
 
     def between(self, low: int, high: int) -> np.ndarray:

@@ -85,6 +85,8 @@ def variance_decays(evidence: Evidence) -> Judgement:
     most = max(_starts(one) for one in equal)
     kept = {starts: _kept([one for one in equal if _starts(one) == starts]) for starts in sorted({1, most})}
     searched = [one for one in equal if _starts(one) == most]
+    if not kept[most].steps:
+        raise NotTested(f"{DECAY}: no step without noise that float64 can tell")
     value = kept[most].largest
     # A search that misses the best barycentre finds a variance that is too large, and never one that is too small.
     part = rule.below("the bound", value, rule.Interval(value / (1 + MISSED), value), 1 + STEP)
@@ -151,7 +153,7 @@ def _step_ratios(results: CurveResults) -> list[np.ndarray]:
         raise NotTested(f"{results}: steps can only be judged where every epoch is stored")
     ratios = []
     for row in variance.values:
-        row = row[row > FLOOR * row[0]]
+        row = row[row > FLOOR * row[0]] if row.size else row
         ratios.append(row[1:] / (_factor(results) * row[:-1]))
     return ratios
 

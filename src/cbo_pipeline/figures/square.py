@@ -13,7 +13,7 @@ LAST = 50  # epochs whose median is shown beside the last one
 RISK = r"empirical risk $\hat{R}(\mu)$"
 SMOOTH = 15  # epochs of the running median
 SWEEP = (style.ORANGE, style.SKY, style.GREEN, style.RED, style.BLACK)
-DASHES = ("-", "--", "-.", (0, (3, 1, 1, 1, 1, 1)), "-")
+DASHES = ("-", "--", "-.", (0, (3, 1, 1, 1, 1, 1)))
 
 
 def mean_field_M(data: dict[str, xr.Dataset]) -> Figure:
@@ -47,10 +47,11 @@ def _sweep(data: xr.Dataset, swept: str, fixed: str, label: str) -> Figure:
     steady = [float(risk.isel(epoch=slice(-LAST, None)).median("epoch").mean("seed")) for risk in risks]
     axes.plot(sizes, steady, "s--", color=style.RED, markersize=3.5, label=f"mean of medians, last {LAST}")
     floor = style.settings_of(curves[0])["label_noise"] ** 2
-    axes.axhline(floor, color=style.BLACK, linewidth=0.9, linestyle=":", label="label noise")
-    if swept == "M":
-        top = max(filter(np.isfinite, (means[0], steady[0])), default=floor)
-        until = min(sizes[-1], 0.98 * sizes[0] * top / floor)
+    if floor > 0:
+        axes.axhline(floor, color=style.BLACK, linewidth=0.9, linestyle=":", label="label noise")
+    top = max(filter(np.isfinite, (means[0], steady[0])), default=floor)
+    if swept == "M" and top > 0:
+        until = min(sizes[-1], 0.98 * sizes[0] * top / floor) if floor > 0 else sizes[-1]
         axes.plot(
             [sizes[0], until],
             [top, top * sizes[0] / until],
@@ -60,7 +61,7 @@ def _sweep(data: xr.Dataset, swept: str, fixed: str, label: str) -> Figure:
             label=r"slope $1/M$",
         )
     axes.set(xscale="log", yscale="log", xlabel=f"{label}   (${fixed} = {int(curves[0][fixed])}$)")
-    axes.set(ylim=(0.85 * floor, None), ylabel=rf"{RISK}  $[10^{{-4}}]$")
+    axes.set(ylim=(0.85 * floor if floor > 0 else None, None), ylabel=rf"{RISK}  $[10^{{-4}}]$")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5)))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value / 1e-4:g}")
     axes.yaxis.set_minor_locator(NullLocator())
@@ -74,7 +75,8 @@ def square_training(data: dict[str, xr.Dataset]) -> Figure:
     """Risk against epochs for every M and every N: median over the seeds, faint, and its running median."""
     figure, panels = plt.subplots(1, 2, figsize=(2 * style.COLUMN, 2.8), sharey=True)
     for axes, swept, fixed in zip(panels, "MN", "NM", strict=True):
-        for curve, colour, dashes in zip(_curves(data["square"], swept, fixed), SWEEP, DASHES, strict=False):
+        for k, curve in enumerate(_curves(data["square"], swept, fixed)):
+            colour, dashes = SWEEP[k % len(SWEEP)], DASHES[(k + k // len(SWEEP)) % len(DASHES)]
             risk = curve["risk_over_seeds"].sel(statistic="median")
             smooth = risk.rolling(epoch=SMOOTH, center=True, min_periods=1).median()
             axes.plot(curve["epoch"], risk, color=colour, alpha=0.3, linewidth=0.4)

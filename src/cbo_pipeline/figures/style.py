@@ -86,7 +86,10 @@ def close(figure: Figure) -> None:
 
 
 def curve(data: xr.Dataset, variant: str, M: int | None = None, N: int | None = None) -> xr.Dataset:
-    """The one curve of a variant, at that M and N if given, without the epochs that it never had."""
+    """The curve of a variant, at that M and N if given, without the epochs that it never had.
+
+    Of several the largest, as the claims have it.
+    """
     chosen = data["variant"] == variant
     for name, value in (("M", M), ("N", N)):
         if value is not None:
@@ -94,7 +97,8 @@ def curve(data: xr.Dataset, variant: str, M: int | None = None, N: int | None = 
     if not chosen.any():
         words = f"no curve of {variant} among the summaries, but the figure shows it; name the summary that has it"
         raise UserError(words, code="missing", key=variant)
-    return without_missing_epochs(data.isel(curve=int(np.flatnonzero(chosen.values)[0])))
+    largest = max(np.flatnonzero(chosen.values), key=lambda k: (int(data["M"][k]), int(data["N"][k])))
+    return without_missing_epochs(data.isel(curve=int(largest)))
 
 
 def without_missing_epochs(curve: xr.Dataset) -> xr.Dataset:

@@ -89,8 +89,9 @@ def _summary(data: xr.Dataset, unicode: bool) -> str:
     rows = [("", "curve", "seeds", "epochs", "median risk", "q25", "q75")]
     for curve in names:
         at = data.sel(curve=curve)
-        last = int(np.flatnonzero(median.sel(curve=curve).notnull().values)[-1])
-        values = at["risk_over_seeds"].isel(epoch=last).sel(statistic=["median", "q25", "q75"]).values
+        # The largest risk is infinite where a run diverged; a median between infinities is not a number.
+        last = int(np.flatnonzero(at["risk_over_seeds"].notnull().any("statistic").values)[-1])
+        values = at["risk_over_seeds"].isel(epoch=last).sel(statistic=["median", "q25", "q75"]).fillna(np.inf).values
         seeds, epochs = int(at["risk"].isel(epoch=0).notnull().sum()), data["epoch"].values[last]
         rows.append((letters.get(curve, ""), curve, str(seeds), str(epochs), *(f"{v:.3e}" for v in values)))
     curves = {letter: median.sel(curve=curve).values for curve, letter in letters.items()}

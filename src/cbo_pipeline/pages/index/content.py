@@ -19,6 +19,7 @@ from cbo_pipeline.pages import provenance
 from cbo_pipeline.results import checks as check_files
 from cbo_pipeline.results import json_files, ledger, summaries
 from cbo_pipeline.results import readings as reading_files
+from cbo_pipeline.training.history import stored_epochs
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,12 @@ class Curve:
 
     @cached_property
     def _epochs(self) -> np.ndarray:
-        """Which epochs of the summary this curve has: it may be shorter than others, or stored more sparsely."""
-        values = self.data["risk"].transpose("seed", "epoch").values[self._has_run]
-        return np.flatnonzero(~np.isnan(values).all(axis=0))
+        """Which epochs of the summary this curve has: it may be shorter than others, or stored more sparsely.
+
+        Where all runs have diverged it has epochs without a value.
+        """
+        records = self.settings.get("record_first", 0), self.settings.get("record_every", 1)
+        return np.flatnonzero(np.isin(self.data["epoch"].values, stored_epochs(self.settings["epochs"], *records)))
 
     @property
     def epochs(self) -> np.ndarray:

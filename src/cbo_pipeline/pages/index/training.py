@@ -35,12 +35,16 @@ class Line:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What the vertical axis shows: its name in the data, its label, whether it begins logarithmic, its format."""
+    """What the vertical axis shows: its name in the data, its label, whether it begins logarithmic, its format.
+
+    ``worst`` is what a run counts as once it has diverged.
+    """
 
     name: str
     label: str
     logarithmic: bool = True
     format: str = ".2e"
+    worst: float = np.inf
 
 
 def chart(
@@ -281,12 +285,12 @@ def _in_words(panel: _Panel) -> list[dict]:
     ]
 
 
-def statistics(values: np.ndarray, centre: str) -> np.ndarray:
+def statistics(values: np.ndarray, centre: str, worst: float = np.inf) -> np.ndarray:
     """Centre, lower and upper edge over the seeds, (3, epoch): median and quartiles, or mean and extremes.
 
     A run that diverged counts as infinitely bad, as in the summaries.
     """
-    filled = np.where(np.isfinite(values), values, np.inf)
+    filled = np.where(np.isfinite(values), values, worst)
     if centre == "median":
         with np.errstate(invalid="ignore"):  # between infinities
             low, middle, high = np.quantile(filled, [0.25, 0.5, 0.75], axis=0, method="median_unbiased")
@@ -308,7 +312,7 @@ def _data(
             if quantity.name not in line.data:
                 continue
             epochs, values = line.data[quantity.name]
-            over_seeds = statistics(values, centre)
+            over_seeds = statistics(values, centre, quantity.worst)
             kept = thin.kept(epochs, over_seeds, round(detail * COLUMNS), long)
             row = {name: thin.rounded(part[kept]) for name, part in zip(("v", "lo", "hi"), over_seeds, strict=True)}
             bands.append({"q": q, "c": c, "e": epochs[kept].tolist(), **row})
@@ -350,12 +354,14 @@ def _table(lines: Sequence[Line], known: Sequence[Quantity], centre: str) -> tup
         for line in shown:
             epochs, values = line.data[quantity.name]
             at = np.flatnonzero(epochs == epoch)
-            cells.append(_words(statistics(values[:, at], centre)[:, 0], quantity.format) if at.size else "")
+            over_seeds = statistics(values[:, at], centre, quantity.worst)
+            cells.append(_words(over_seeds[:, 0], quantity) if at.size else "")
         rows.append(cells)
     spread = "quartiles" if centre == "median" else "extremes"
     return [f"epoch ({centre} and {spread} of {quantity.label})", *(line.label for line in shown)], rows
 
 
-def _words(statistic: np.ndarray, format_: str) -> str:
-    middle, low, high = (format(v, format_) if np.isfinite(v) else "∞" for v in statistic)
+def _words(statistic: np.ndarray, quantity: Quantity) -> str:
+    worst = "∞" if quantity.worst > 0 else "−∞"
+    middle, low, high = (format(v, quantity.format) if np.isfinite(v) else worst for v in statistic)
     return f"{middle} ({low} to {high})"

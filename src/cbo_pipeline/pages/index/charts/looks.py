@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from cbo_pipeline.pages.index.content import Curve
 from cbo_pipeline.pages.index.training import Line, Quantity
 from cbo_pipeline.pages.index.vega import BLUE, DASH_DOT, DASHED, GREEN, RED, SOLID
 
 RISK = Quantity("risk", "risk")
 VARIANCE = Quantity("variance", "variance")
-ACCURACY = Quantity("accuracy", "accuracy on test images", False, ".3f")
+ACCURACY = Quantity("accuracy", "accuracy on test images", False, ".3f", worst=-np.inf)
 LOOP = Quantity("risk_loop", "risk as the loop prints it")
 LOOKS = {"cbo": (BLUE, SOLID), "adam": (RED, DASHED), "hybrid": (GREEN, DASH_DOT)}
 NAMES = {"cbo": "CBO", "adam": "Adam", "hybrid": "hybrid", "ot_cbo": "optimal-transport CBO"}

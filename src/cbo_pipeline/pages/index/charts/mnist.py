@@ -1,6 +1,7 @@
 """The charts of MNIST: training, the learning rates of Adam, and what the networks say of test images."""
 
 import base64
+import itertools
 import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -90,7 +91,7 @@ def mnist_rates(content: Content) -> Chart | None:
         return None
     adams.sort(key=lambda curve: -float(curve.settings.get("dt", 0)))
     names = ("risk", "risk_loop", "accuracy")
-    looks = list(zip(adams, RATES, strict=False))
+    looks = list(zip(adams, itertools.cycle(RATES), strict=False))
     lines = [line_of(curve, f"Adam, Δt = {_step(curve)}", look, names) for curve, look in looks]
     lines += [line for line in _horizon(content, names) if line.label.startswith("hybrid")]
     lines += _horizon(content, names, FLOOR)
