@@ -231,7 +231,7 @@ def test_a_file_is_named_relative_to_its_config_and_its_content_is_part_of_the_r
 
 
 def test_files_of_a_sweep_are_named_relative_to_its_config(from_file, monkeypatch):
-    """A file of the same name in the working directory is another one; the names of the variants do not depend on it."""
+    """Not to the working directory, whose file of that name is another one; nor do names of variants depend on it."""
     elsewhere = from_file.parent / "elsewhere"
     for folder in (from_file / "more", elsewhere):
         folder.mkdir()

@@ -4,6 +4,7 @@ import itertools
 import math
 import os
 import re
+from pathlib import Path
 from typing import Any
 
 from cbo_pipeline.config import keys, messages, schema
@@ -84,9 +85,9 @@ def _check(sweep: dict, swept: list[str], place: str) -> None:
 def _texts(key: str, values: list) -> list[str]:
     """The values of one key as parts of names. Of files only what differs counts, wherever their folder is."""
     if key in schema.file_keys():
-        full = [os.path.abspath(value) for value in values]
-        folder = os.path.commonpath([os.path.dirname(path) for path in full])
-        values = [os.path.relpath(path, folder) for path in full]
+        full = [Path(value).absolute() for value in values]
+        folder = os.path.commonpath([path.parent for path in full])
+        values = [path.relative_to(folder) for path in full]
     return [_text(value) for value in values]
 
 
