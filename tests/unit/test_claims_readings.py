@@ -304,6 +304,7 @@ def test_the_jobs_of_the_readings(plan):
     assert jobs.runs_of(curve)[0] == "results/readings/slow/runs/sine/adam/M100_N1_seed0.nc"
     assert (jobs.data_of(curve), jobs.minutes(curve)) == ([], 60)
     assert jobs.megabytes(curve, 2) == 2 * jobs.megabytes(curve, 1)
+    assert jobs.gpus(curve) == 0
     assert "results/readings/slow/summary/sine/adam_M100_N1.nc" in jobs.summaries(curve)
     assert len(jobs.summaries_of("sine")(curve)) == 7
     assert jobs.summaries_of("square")(curve) == []
