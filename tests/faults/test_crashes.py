@@ -6,6 +6,7 @@ import re
 import resource
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -192,7 +193,7 @@ def test_folders_in_memory_of_a_killed_process_are_cleared_away(tmp_path, monkey
 
     assert left_over.MEMORY == netcdf.MEMORY
     monkeypatch.setattr(left_over, "MEMORY", tmp_path)
-    old, new, other = (tmp_path / name for name in ("cbo_pipeline.old", "cbo_pipeline.new", "other.old"))
+    old, new, other = (tmp_path / name for name in ("cbo_pipeline.0ld_a9zq", "cbo_pipeline.n3w_a9zq", "other.old"))
     for folder in (old, new, other):
         folder.mkdir()
     (old / "scratch.nc").write_bytes(b"half")
@@ -202,6 +203,41 @@ def test_folders_in_memory_of_a_killed_process_are_cleared_away(tmp_path, monkey
     left_over.clear_scratch()
     assert sorted(tmp_path.iterdir()) == [new, other]
     record_property("fault", ["a process killed while it puts a file together", 1, 1, None])
+
+
+def test_the_folders_of_a_killed_process_are_known_by_their_names_and_contents(tmp_path, monkeypatch):
+    """Those that a killed writer leaves are cleared away, and nothing else that begins like them."""
+    import xarray as xr
+
+    from cbo_pipeline.results import netcdf
+
+    @contextlib.contextmanager
+    def never_removed(**options):
+        yield tempfile.mkdtemp(**options)
+
+    def killed(_, path, **options):
+        path.write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(left_over, "MEMORY", tmp_path)
+    monkeypatch.setattr(netcdf, "MEMORY", tmp_path)
+    monkeypatch.setattr(xr.Dataset, "to_netcdf", killed)
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", never_removed)
+    with pytest.raises(KeyboardInterrupt):
+        netcdf.write(xr.Dataset(), tmp_path / "run.nc")
+    (left,) = tmp_path.glob("cbo_pipeline.*")
+    mine = [tmp_path / f"cbo_pipeline.{name}" for name in ("git", "backup", "thesis_1")]
+    for folder in mine:
+        folder.mkdir()
+        (folder / "thesis.tex").write_text("years of work")
+    (mine[-1] / "scratch.nc").write_text("my own")
+    link = tmp_path / "cbo_pipeline.shortcut"
+    link.symlink_to(left)
+    left_over.clear_scratch(now=time.time() + 2 * left_over.HOUR)
+    assert not left.exists()
+    assert all((folder / "thesis.tex").exists() for folder in mine)
+    assert (mine[-1] / "scratch.nc").exists()
+    assert link.is_symlink()
 
 
 # --- No inodes left -------------------------------------------------------------------------------------------------

@@ -89,6 +89,15 @@ def sine_keys(**keys):
         (changed(choice="scalling"), "readings.plain.choice", "unknown-name"),
         (changed(grade="good"), "readings.plain.grade", "unknown-name"),
         (changed(judge={"epoch": 3}), "readings.plain.judge.epoch", "unknown-key"),
+        (changed(judge={"over_seeds": "average"}), "readings.plain.judge.over_seeds", "not-an-option"),
+        (changed(judge={"ends": "curve"}), "readings.plain.judge.ends", "not-an-option"),
+        (changed(judge={"risk": ["risk"]}), "readings.plain.judge.risk", "not-an-option"),
+        (changed(judge={"tail": "50"}), "readings.plain.judge.tail", "wrong-type"),
+        (changed(judge={"tail": 0}), "readings.plain.judge.tail", "wrong-type"),
+        (changed(judge={"epochs": 500}), "readings.plain.judge.epochs", "wrong-type"),
+        (changed(judge={"epochs": {"sinus": 500}}), "readings.plain.judge.epochs", "unknown-name"),
+        (changed(judge={"epochs": {"sine": "500"}}), "readings.plain.judge.epochs.sine", "wrong-type"),
+        (changed(judge={"adam": 3}), "readings.plain.judge.adam", "bad-name"),
         (changed(config={"data_dir": "x"}), "readings.plain.config.data_dir", "unknown-key"),
         (changed(config=None), "readings.plain", "changes-nothing"),
         (changed(config=sine_keys(scaling="mean_field")), "readings.plain", "changes-nothing"),
@@ -295,6 +304,7 @@ def test_the_jobs_of_the_readings(plan):
     assert jobs.runs_of(curve)[0] == "results/readings/slow/runs/sine/adam/M100_N1_seed0.nc"
     assert (jobs.data_of(curve), jobs.minutes(curve)) == ([], 60)
     assert jobs.megabytes(curve, 2) == 2 * jobs.megabytes(curve, 1)
+    assert jobs.gpus(curve) == 0
     assert "results/readings/slow/summary/sine/adam_M100_N1.nc" in jobs.summaries(curve)
     assert len(jobs.summaries_of("sine")(curve)) == 7
     assert jobs.summaries_of("square")(curve) == []

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import synthetic
 from cbo_pipeline.cli.main import main
@@ -89,6 +90,18 @@ def test_another_law_differs_and_it_is_told_where(tmp_path, seeds):
     assert found[CURVES[0]].state == DIFFERS
     assert "risk at epoch 60" in found[CURVES[0]].where
     assert compare.exit_code(rows) == 1
+
+
+@pytest.mark.parametrize("diverged", [7, 8, 9, 10])
+def test_runs_most_of_which_diverged_differ_from_runs_that_did_not(diverged):
+    """Where nearly all differences are infinite, so are both ends of the interval: that decides."""
+    fine = np.exp(0.3 * np.random.default_rng(1).standard_normal((10, 41)))
+    bad = fine.copy()
+    bad[:diverged, 5:] = np.inf
+    one, other = (xr.DataArray(v, dims=("seed", "epoch"), coords={"epoch": np.arange(41)}) for v in (fine, bad))
+    assert "against never" in compare._apart(one, other)
+    assert "never against" in compare._apart(other, one)
+    assert not compare._apart(other, other)
 
 
 def test_runs_of_the_same_law_seldom_differ():

@@ -152,6 +152,35 @@ def test_fewer_epochs_need_no_other_snapshots(load):
     assert resolve(config, SINE).settings["snapshots"] == after
 
 
+SHORT_MNIST = {
+    "epochs": "epochs: 50, methods: {adam: null, adam_lr1: null, adam_lr2: null, adam_lr4: null}",
+    "the epochs of variants": "methods: {adam: null, adam_lr1: null, adam_lr2: null, adam_lr4: null,"
+    " cbo: {epochs: 40}, hybrid: {epochs: 50}}, epochs: 50",
+}
+
+
+@pytest.mark.parametrize("own", SHORT_MNIST.values(), ids=SHORT_MNIST)
+def test_variants_that_are_left_out_keep_no_snapshots(load, own):
+    """Adam's 10 000 epochs do not count where Adam is left out."""
+    config = load(f"experiments: {{mnist: {{{own}}}}}")
+    check_config(config)
+    assert max(config["experiments"]["mnist"]["snapshots"]) == 50
+
+
+def test_the_longest_variant_is_left_out_by_itself(load, tmp_path):
+    """In a file that says nothing of epochs, or by a second one; a variant that starts from it keeps its epochs."""
+    longer = "experiments: {sine: {epochs: 10, methods: {adam: {epochs: 60}}}}"
+    found = []
+    for index, more in enumerate(("adam: null", "adam: null, adam_slow: {from: adam, dt: 0.01}")):
+        paths = [tmp_path / f"{index}_{part}.yaml" for part in "ab"]
+        for path, text in zip(paths, (longer, f"experiments: {{sine: {{methods: {{{more}}}}}}}"), strict=True):
+            path.write_text(text)
+        config = load_config(*paths)
+        check_config(config)
+        found.append(max(config["experiments"]["sine"]["snapshots"]))
+    assert found == [10, 50]
+
+
 NEVER = {
     "snapshots": "experiments: {sine: {epochs: 100, snapshots: [0, 101]}}",
     "keep_ensembles": "experiments: {sine: {keep_ensembles: [2001]}}",

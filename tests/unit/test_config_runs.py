@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from cbo_pipeline.config import Run, RunName, check_config, chosen_run, load_config, resolve, resolving
+from cbo_pipeline.config import Run, RunName, check_config, chosen_run, load_config, resolve, resolving, runs
 from cbo_pipeline.config.keys import Loop, defaults, parts, taken_keys
 from cbo_pipeline.config.normalise import assignment
 from cbo_pipeline.errors import ConfigError
@@ -228,6 +228,26 @@ def test_a_file_is_named_relative_to_its_config_and_its_content_is_part_of_the_r
     assert resolve(config, name).json != run.json
     monkeypatch.chdir(from_file.parent)  # below the working directory: relative, so that the folder can move
     assert resolve(load_config("mine/own.yaml"), name).settings["data"] == "mine/table.csv"
+
+
+def test_files_of_a_sweep_are_named_relative_to_its_config(from_file, monkeypatch):
+    """Not to the working directory, whose file of that name is another one; nor do names of variants depend on it."""
+    elsewhere = from_file.parent / "elsewhere"
+    for folder in (from_file / "more", elsewhere):
+        folder.mkdir()
+    for path in (from_file / "a.csv", from_file / "more" / "b.csv", elsewhere / "a.csv"):
+        path.write_text(f"x,y\n1,{len(str(path))}\n")
+    text = (from_file / "own.yaml").read_text().replace("N: 4", "N: 4, sweep: {data: [a.csv, more/b.csv]}")
+    (from_file / "own.yaml").write_text(text)
+    for here, start in ((from_file.parent, "mine/"), (from_file, ""), (elsewhere, f"{from_file}/")):
+        monkeypatch.chdir(here)
+        config = load_config(from_file / "own.yaml")
+        check_config(config)
+        found = {run.variant: resolve(config, run).settings for run in runs(config)}
+        files = {variant: settings["data"] for variant, settings in found.items()}
+        assert files == {"cbo_data_a_csv": f"{start}a.csv", "cbo_data_more_b_csv": f"{start}more/b.csv"}
+        digest = hashlib.sha256((from_file / "a.csv").read_bytes()).hexdigest()
+        assert found["cbo_data_a_csv"]["data_digest"] == digest
 
 
 def test_a_missing_file_is_refused(from_file):

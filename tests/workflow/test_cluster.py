@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +12,8 @@ import yaml
 
 from cbo_pipeline.claims.reading_plan import ReadingPlan
 from cbo_pipeline.config import load_config, runs
-from cbo_pipeline.workflow import grid_engine
+from cbo_pipeline.workflow import grid_engine, shared_jobs
+from cbo_pipeline.workflow.plan import Plan, cost_file
 from tiny import ROOT, finish, snakemake_command
 
 PROFILE, GRID_ENGINE = (
@@ -48,6 +50,38 @@ def test_the_profile_names_rules_that_exist():
     rules = "".join(path.read_text() for path in (ROOT / "workflow" / "rules").glob("*.smk"))
     for name in (*PROFILE["slurm-array-jobs"].split(","), *PROFILE["set-resources"]):
         assert re.search(rf"(rule|as) {name}\b", rules), name
+
+
+OF_TABLE = {"problem": "table", "data": "table.csv", "targets": "y", "seeds": 2, "methods": {"cbo": {"M": 5, "N": 6}}}
+OF_MNIST = {"seeds": 2, "methods": dict.fromkeys(("adam", "adam_lr1", "adam_lr2", "adam_lr4", "hybrid"))}
+
+
+@pytest.mark.workflow
+def test_every_job_that_loads_the_problem_of_a_run_on_a_gpu_asks_for_one(tmp_path, monkeypatch):
+    """Those that train, measure and summarise, by rules of their own: none is in an array with jobs without a GPU."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "table.csv").write_text("x,y\n" + "".join(f"{k},{k * k}\n" for k in range(100)))
+    on_gpu = {"mnist": {"device": "cuda", **OF_MNIST}, "fast": {"device": "cuda", **OF_TABLE}}
+    experiments = {**on_gpu, "slow": OF_TABLE}
+    overlay = tmp_path / "own.json"
+    overlay.write_text(json.dumps({"only_experiments": list(experiments), "experiments": experiments}))
+    plan = Plan(load_config(overlay))
+    assert [plan.gpus(curve) for curve in plan.curves] == [curve.experiment in on_gpu for curve in plan.curves]
+    targets = [*plan.summaries(), *map(cost_file, plan.curves)]
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "1", "--dry-run"]
+    done = finish([*command, "--configfile", str(overlay), "--", *targets], tmp_path)
+    assert done.returncode == 0, done.stderr
+    planned = {rule: int(n) for rule, n in re.findall(r"^(\w+) +(\d+)$", done.stdout + done.stderr, re.MULTILINE)}
+    wanted = {"train_mnist": 2, "train_on_gpu": 2, "summarise_on_gpu": 2, "measure_cost_on_gpu": 2}
+    others = {"train": 2, "summarise_curve": 1, "measure_cost": 1, "fetch_mnist": 1, "join_curves": 3}
+    assert planned == {**wanted, **others, "total": 16}
+    assert not set(wanted) & set(PROFILE["slurm-array-jobs"].split(","))
+    assert set(wanted) <= set(PROFILE["set-resources"])
+    rules = "".join(path.read_text() for path in (ROOT / "workflow" / "rules").glob("*.smk"))
+    for name in (*wanted, "train_reading", "summarise_reading"):
+        assert re.search(rf"(rule|as) {name}\b((?!\n\n\n).)*gpu=(PLAN|READINGS)\.gpus", rules, re.DOTALL), name
+    (shared,) = (job for job in shared_jobs.jobs([plan], 2) if job.curve.experiment == "fast")
+    assert shared.gpus == 1
 
 
 def test_what_a_dying_job_needs_is_in_the_profile():

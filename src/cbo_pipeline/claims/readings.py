@@ -19,6 +19,12 @@ NAME = re.compile(r"[a-z][a-z0-9_]*")
 KEYS = ("choice", "value", "grade", "claims", "config", "judge")
 NEEDED = ("choice", "value", "grade", "claims")
 USUAL_SEEDS = 10
+# What some keys of Choices take: the series that can stand for the risk, and ways to compare and to average.
+JUDGED = {
+    "risk": ("risk", "risk_loop", "risk_min", "risk_median", "risk_test"),
+    "ends": ("pairs", "curves"),
+    "over_seeds": ("mean", "median"),
+}
 FILE_KEYS = ("most_seeds", "choices", "readings", "together", "crossed")
 
 
@@ -90,10 +96,10 @@ def load(path: str | Path | None = None) -> Readings:
     return Readings(most, choices, entries, together, crossed.get("experiment"), claims, seeds, same)
 
 
-def _mapping(content: Mapping, key: str) -> Mapping:
+def _mapping(content: Mapping, key: str, place: str = "") -> Mapping:
     own = content.get(key) or {}
     if not isinstance(own, Mapping):
-        raise messages.refuse(key, f"{messages.short(own)} is not a mapping of experiments", "wrong-type")
+        raise messages.refuse(place or key, f"{messages.short(own)} is not a mapping of experiments", "wrong-type")
     return own
 
 
@@ -112,13 +118,42 @@ def _reading(name: str, own: Mapping, choices: Mapping[str, Choice]) -> Reading:
     messages.require_known(own["choice"], choices, f"{key}.choice", "choice")
     messages.require_known(own["grade"], GRADES, f"{key}.grade", "grade")
     judge = own.get("judge") or {}
-    _only(judge, [f.name for f in dataclasses.fields(Choices)], f"{key}.judge")
+    _check_judge(judge, f"{key}.judge")
     config = own.get("config") or {}
     _only(config, ("experiments",), f"{key}.config")
     if not config and not judge:
         raise messages.refuse(key, "changes nothing: it has neither config nor judge", "changes-nothing")
     claims = _claims(own["claims"], f"{key}.claims")
     return Reading(name, own["choice"], str(own["value"]), own["grade"], claims, config, judge)
+
+
+def _check_judge(judge: Any, key: str) -> None:
+    """Refuse what ``Choices`` does not know: a judge would take it for the usual way to read the series."""
+    _only(judge, [f.name for f in dataclasses.fields(Choices)], key)
+    for name, value in judge.items():
+        place = f"{key}.{name}"
+        if name in JUDGED:
+            if value not in JUDGED[name]:
+                words = f"{messages.short(value)} is not one of {', '.join(JUDGED[name])}"
+                raise messages.refuse(place, words, "not-an-option")
+        elif name == "tail":
+            _whole_number(value, place)
+        elif name == "epochs":
+            for experiment, last in _mapping(judge, name, place).items():
+                messages.require_known(experiment, _judged_experiments(), place, "experiment")
+                _whole_number(last, f"{place}.{experiment}")
+        elif not isinstance(value, str) or not NAME.fullmatch(value):
+            raise messages.refuse(place, f"{messages.short(value)} is not the name of a variant", "bad-name")
+
+
+def _whole_number(value: Any, key: str) -> None:
+    if type(value) is not int or value < 1:
+        raise messages.refuse(key, f"{messages.short(value)} is not a number of epochs", "wrong-type")
+
+
+def _judged_experiments() -> list[str]:
+    """The experiments that claims look at."""
+    return sorted({need.partition("/")[0] for claim in CLAIMS for need in claim.needs})
 
 
 def _table(content: Any, key: str) -> Iterator[tuple[str, Mapping]]:

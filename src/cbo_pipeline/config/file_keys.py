@@ -31,10 +31,21 @@ def with_paths(content: dict, folder: Path) -> dict:
         variants = experiment.get("methods")
         inner = list(variants.values()) if isinstance(variants, dict) else []
         for level in (experiment, *inner):
-            for key in file_keys(level) if isinstance(level, dict) else ():
-                if isinstance(level[key], str):
-                    level[key] = _from_here(folder / level[key])
+            if isinstance(level, dict):
+                _place(level, folder)
+                if isinstance(level.get("sweep"), dict):
+                    _place(level["sweep"], folder)
     return content
+
+
+def _place(settings: dict, folder: Path) -> None:
+    """Make the paths among these settings, one or a list under a key, start from the working directory."""
+    for key in file_keys(settings):
+        named = settings[key]
+        if isinstance(named, str):
+            settings[key] = _from_here(folder / named)
+        elif isinstance(named, list):
+            settings[key] = [_from_here(folder / one) if isinstance(one, str) else one for one in named]
 
 
 def file_keys(settings: dict) -> list[str]:

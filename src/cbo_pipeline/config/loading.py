@@ -34,10 +34,10 @@ def assembled(contents: Sequence[tuple[dict, Path]]) -> dict:
     left_out: set[tuple[str, ...]] = set()
     for content, folder in contents:
         content = file_keys.with_paths(copy.deepcopy(content), folder)
-        _take_out_nulls(content, merged, left_out)
         shorter = epoch_lists.without_own_lists(content)
+        _take_out_nulls(content, merged, left_out)
         lay_over(merged, content)
-        epoch_lists.cut(merged, shorter)
+        epoch_lists.cut(merged, shorter, left_out)
     merged.pop("plugins", None)
     tables.add_methods(merged)
     return written_out(merged, left_out)

@@ -2,7 +2,9 @@
 
 import itertools
 import math
+import os
 import re
+from pathlib import Path
 from typing import Any
 
 from cbo_pipeline.config import keys, messages, schema
@@ -51,9 +53,11 @@ def _members(variant: str, own: dict, place: str) -> dict[str, dict]:
     if not swept:
         return {variant: base}
     result = {}
-    for values in itertools.product(*(sweep[key] for key in swept)):
-        chosen = dict(zip(swept, values, strict=True))
-        name = "_".join([variant, *(f"{key}_{_text(value)}" for key, value in chosen.items())])
+    texts = {key: _texts(key, sweep[key]) for key in swept}
+    for places in itertools.product(*(range(len(sweep[key])) for key in swept)):
+        chosen = {key: sweep[key][i] for key, i in zip(swept, places, strict=True)}
+        named = (f"{key}_{texts[key][i]}" for key, i in zip(swept, places, strict=True))
+        name = "_".join([variant, *named])
         if len(name) > LONGEST:
             raise messages.refuse(place, f"the name {messages.one_line(name)} is too long for a file", "bad-name")
         result[name] = {"method": method, **base, **chosen}
@@ -71,11 +75,20 @@ def _check(sweep: dict, swept: list[str], place: str) -> None:
             schema.check_setting(key, whole, f"{place}.{key}[{index}]")
             if key in ("M", "N") and isinstance(value, list):
                 raise messages.refuse(f"{place}.{key}[{index}]", "a list within the list of the sweep", "wrong-type")
-        if key in swept and len({_text(value) for value in values}) < len(values):
+        if key in swept and len(set(_texts(key, values))) < len(values):
             raise messages.refuse(f"{place}.{key}", "two values would have the same name", "twice")
     count = math.prod(len(sweep[key]) for key in swept)
     if count > MOST:
         raise messages.refuse(place, f"{count} variants are too many; {MOST} is the limit", "too-large")
+
+
+def _texts(key: str, values: list) -> list[str]:
+    """The values of one key as parts of names. Of files only what differs counts, wherever their folder is."""
+    if key in schema.file_keys():
+        full = [Path(value).absolute() for value in values]
+        folder = os.path.commonpath([path.parent for path in full])
+        values = [path.relative_to(folder) for path in full]
+    return [_text(value) for value in values]
 
 
 def _text(value: Any) -> str:

@@ -177,7 +177,7 @@ def _apart(one: xr.DataArray, other: xr.DataArray) -> str:
         end = part * last / PLACES
         samples = [_before(values, end, WINDOW * last) for values in (one, other)]
         shift = rule.shift_interval(*samples, rule.ERROR / PLACES)
-        decided = np.isfinite(shift.low) or np.isfinite(shift.high)
+        decided = shift != rule.EVERYTHING
         overlap = max(s.min() for s in samples) <= min(s.max() for s in samples)
         if not (shift.low <= 0 <= shift.high if decided else overlap):
             medians = [number(float(np.median(s))) for s in samples]

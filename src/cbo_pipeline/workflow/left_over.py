@@ -12,7 +12,7 @@ A file that is foreign, older or of other settings is not touched: its reader re
 
 import contextlib
 import os
-import shutil
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +28,8 @@ from cbo_pipeline.workflow.plan import Plan, curve_file, run_file
 READINGS = Path("results", "readings")  # files of other plans, made by the same rules
 HOUR = 3600.0
 MEMORY = Path("/dev/shm")  # netcdf.MEMORY; its module loads xarray, which every job of a cluster would wait for
+SCRATCH = re.compile(r"cbo_pipeline\.[a-z0-9_]{8}")  # folders of netcdf._encode, as tempfile names them
+SCRATCH_FILE = "scratch.nc"  # the only file in them
 
 
 def clear(plan: Plan, warn: Callable[[str], None]) -> None:
@@ -72,10 +74,21 @@ def _has_ended(plan: Plan, name: RunName) -> bool:
 
 
 def clear_scratch(now: float | None = None) -> None:
-    """Remove folders that a killed process left in memory: writing a file takes seconds, not an hour."""
+    """Remove folders that a killed process left in memory: writing a file takes seconds, not an hour.
+
+    A folder of another name, or with anything else in it, is not ours.
+    """
     oldest = (time.time() if now is None else now) - HOUR
     for folder in {MEMORY, Path(tempfile.gettempdir())}:
         for left in folder.glob("cbo_pipeline.*"):
             with contextlib.suppress(OSError):
-                if left.is_dir() and left.stat().st_uid == os.geteuid() and left.stat().st_mtime < oldest:
-                    shutil.rmtree(left, ignore_errors=True)
+                if _is_scratch(left) and left.stat().st_uid == os.geteuid() and left.stat().st_mtime < oldest:
+                    (left / SCRATCH_FILE).unlink(missing_ok=True)
+                    left.rmdir()
+
+
+def _is_scratch(folder: Path) -> bool:
+    """Whether this is a folder that ``netcdf`` made to put a file together in."""
+    if not SCRATCH.fullmatch(folder.name) or folder.is_symlink() or not folder.is_dir():
+        return False
+    return all(path.name == SCRATCH_FILE and path.is_file() for path in folder.iterdir())

@@ -185,7 +185,17 @@ class Plan:
         return iteration_minutes(self.run(wildcards))
 
     def gpus(self, wildcards) -> int:
-        return int(self.run(wildcards).settings.get("device") == "cuda")
+        """How many GPUs a job of a curve needs, be it one that trains, measures or summarises."""
+        return gpus_of(self.curve_run(curve_of(wildcards)))
+
+    @functools.cached_property
+    def with_gpu(self) -> list[str]:
+        """The experiments with a curve on a GPU. A Slurm array would give all its jobs what the first asks for."""
+        return list(dict.fromkeys(c.experiment for c in self.curves if gpus_of(self.curve_run(c))))
+
+    @functools.cached_property
+    def without_gpu(self) -> list[str]:
+        return [e for e in self.experiments if e not in self.with_gpu]
 
     # --- Figures ------------------------------------------------------------------------------------------------
 
@@ -264,6 +274,10 @@ def iteration_minutes(run: Run) -> int:
     iterations = run.settings["epochs"] * run.settings["images"] // run.settings["batch_size"]
     seconds = iterations * (0.02 + 2e-3 * run.name.N) / (10 if run.settings["device"] == "cuda" else 1)
     return 30 + round(seconds / 60)
+
+
+def gpus_of(run: Run) -> int:
+    return int(run.settings.get("device") == "cuda")
 
 
 def curve_of(wildcards) -> Curve:

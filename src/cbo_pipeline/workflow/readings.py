@@ -10,7 +10,7 @@ from cbo_pipeline import figures
 from cbo_pipeline.config import Curve, Run, RunName, memory
 from cbo_pipeline.config.names import short_list
 from cbo_pipeline.results import code, ledger
-from cbo_pipeline.workflow.plan import MNIST_FILE, curve_of, figure_files, iteration_minutes
+from cbo_pipeline.workflow.plan import MNIST_FILE, curve_of, figure_files, gpus_of, iteration_minutes
 
 FOUND = Path("results/readings.json")
 EXPERIMENTS = ("sine", "mnist", "multi_task", "square")  # those of the paper
@@ -62,6 +62,9 @@ class Readings:
 
     def megabytes(self, wildcards, attempt: int = 1) -> int:
         return attempt * memory.megabytes(self._run(wildcards))
+
+    def gpus(self, wildcards) -> int:
+        return gpus_of(self._run(wildcards))
 
     def minutes(self, wildcards) -> int:
         run = self._run(wildcards)

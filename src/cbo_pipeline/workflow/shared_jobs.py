@@ -21,7 +21,7 @@ from cbo_pipeline.config import Curve, Run, RunName, memory
 from cbo_pipeline.config.names import short_list
 from cbo_pipeline.results.job_times import name_of_seeds, seeds_in_name
 from cbo_pipeline.workflow import doubted_runs
-from cbo_pipeline.workflow.plan import curve_of
+from cbo_pipeline.workflow.plan import curve_of, gpus_of
 
 READING = "reading_"  # in the names of rules of other readings
 LONGEST = 150  # characters of a rule's name: it is part of the names of files
@@ -89,6 +89,10 @@ class SharedJob:
 
     def megabytes(self, wildcards, attempt: int) -> int:
         return attempt * memory.megabytes(self.run)
+
+    @property
+    def gpus(self) -> int:
+        return gpus_of(self.run)
 
     def minutes(self, wildcards, attempt: int) -> int:
         return attempt * (MINUTES + MORE_MINUTES * (len(self.seeds) - 1))
