@@ -28,7 +28,7 @@ def check_config(config: dict) -> None:
 
 
 # Folders of logs and benchmarks beside those of the experiments (``results.job_times``).
-STAGES = ("data", "cost", "summary", "figures", "checks", "claims", "settings", "readings", "index")
+STAGES = ("data", "cost", "summary", "figures", "checks", "claims", "settings", "readings", "index", "article")
 
 
 def _check_taken(config: dict) -> None:
