@@ -32,7 +32,9 @@ def comparison_cbo_adam(data: dict[str, xr.Dataset]) -> Figure:
     panels[0, 0].set(yscale="log", ylabel=style.RISK)
     for axes, group in zip(panels[1:, 0], groups, strict=True):
         _draw_horizon(axes, {method: _longest(data, variant) for method, variant in group.items()})
-        axes.set_title("thick: mean over the epoch's minibatches; thin: all images after it", fontsize=6)
+        title = "thick: mean over the epoch's minibatches; thin: all images after it"
+        which = "settings of the paper's first version\n" if group is FIRST_VERSION else ""
+        axes.set_title(which + title, fontsize=6)
     return figure
 
 
@@ -100,8 +102,10 @@ def mnist_learning_rates(data: dict[str, xr.Dataset]) -> Figure:
             handles.setdefault(f"hybrid, N = {N}" if N else "Adam", line)
             told.append(f"{f'N = {N}' if N else 'leaps'}: {np.median(share_in_leaps(_risks(runs))):.1%}")
         axes.set(yscale="log")
-        lines = [rf"$\Delta t = {_power(_time_step(one))}$, {told[0]}", ", ".join(told[1:])]
-        axes.set_title("\n".join(lines[: 2 if hybrids else 1]), fontsize=6.5)
+        lines = [rf"$\Delta t = {_power(_time_step(one))}$, {told[0]}", *told[1:]]
+        sizes = {int(hybrid["N"]) for hybrid in hybrids}
+        lines += [""] * (1 + len(sizes) - len(lines))  # all titles are as high, so that the panels are
+        axes.set_title("\n".join(lines), fontsize=6.5)
         axes.margins(x=0)
     if len(handles) > 1:
         legend = figure.legend(handles.values(), handles, loc="outside upper center", ncols=3, fontsize=6.5)

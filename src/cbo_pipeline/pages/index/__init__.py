@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NAME = "index.html"
 LARGEST = 6_000_000  # bytes: a page that opens at once, also from a mail
-DETAILS = (1.0, 0.5, 0.25, 0.1)  # shares of the points of single runs that are tried
+DETAILS = (1.0, 0.5, 0.25, 0.1, 0.07)  # shares of the points of single runs that are tried
 
 
 def write(results: Path, output: Path, readings: Path | None = None, wanted: int = LARGEST) -> int:

@@ -39,7 +39,7 @@ def kept(epochs: np.ndarray, series: np.ndarray, columns: int, ratios: bool) -> 
     return np.union1d(even, in_ratios(len(epochs), columns)) if ratios else even
 
 
-def columns_for(lines: int, points: int, least: int = 60, most: int = 800) -> int:
+def columns_for(lines: int, points: int, least: int, most: int = 800) -> int:
     """How many columns so many lines may have if they are to keep about so many points together."""
     return int(np.clip(points / (2 * max(lines, 1)), least, most))
 

@@ -10,6 +10,7 @@ from cbo_pipeline.pages.index import thin, vega
 from cbo_pipeline.pages.index.vega import Chart, Key, Switches
 
 POINTS = 24_000  # of all single runs of a chart together
+LEAST = 60  # columns of a single run, unless the page would be too large even so
 SEEDS = 30  # shown one by one
 HOVER = 400  # epochs that the pointer can rest on
 OVERVIEW = 44  # pixels
@@ -305,7 +306,7 @@ def _data(
     """The rows of the chart: a curve is one row with arrays, which the chart unfolds."""
     bands, runs, hover = [], [], []
     count = sum(min(len(values), SEEDS) for line in lines for _, values in line.data.values())
-    columns = thin.columns_for(count, round(detail * POINTS))
+    columns = thin.columns_for(count, round(detail * POINTS), round(LEAST * min(1.0, 10 * detail)))
     for q, quantity in enumerate(known):
         tables = {}
         for c, line in enumerate(lines):

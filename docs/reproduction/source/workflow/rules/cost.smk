@@ -8,6 +8,8 @@ rule measure_cost:
         "results/logs/cost/{experiment}/{variant}_M{M}_N{N}.log",
     benchmark:
         "results/benchmarks/cost/{experiment}/{variant}_M{M}_N{N}.tsv"
+    wildcard_constraints:
+        experiment=plan.one_of(PLAN.without_gpu),
     conda:
         ENV
     threads: 1
@@ -21,3 +23,12 @@ rule measure_cost:
         "measure the cost of {wildcards.experiment}/{wildcards.variant}, M = {wildcards.M}, N = {wildcards.N}"
     shell:
         "python -m cbo_pipeline cost --settings {params.settings:q} --output {output:q} 2> {log:q}"
+
+
+use rule measure_cost as measure_cost_on_gpu with:
+    wildcard_constraints:
+        experiment=plan.one_of(PLAN.with_gpu),
+    resources:
+        mem_mb=lambda wildcards: PLAN.megabytes(plan.curve_of(wildcards)),
+        runtime=10,
+        gpu=PLAN.gpus,

@@ -17,6 +17,7 @@ rule train_reading:
     resources:
         mem_mb=READINGS.megabytes,
         runtime=READINGS.minutes,
+        gpu=READINGS.gpus,
     params:
         settings=READING_RECORDS.settings,
         code=READINGS.code_of_run,
@@ -37,6 +38,12 @@ use rule summarise_curve as summarise_reading with:
         "results/logs/readings/{reading}/summary/{experiment}/{variant}_M{M}_N{N}.log",
     benchmark:
         "results/benchmarks/readings/{reading}/summary/{experiment}/{variant}_M{M}_N{N}.tsv"
+    wildcard_constraints:
+        experiment=plan.one_of(PLAN.experiments),
+    resources:
+        mem_mb=2000,
+        runtime=10,
+        gpu=READINGS.gpus,
     params:
         code=READINGS.code_of_summary,
         seeds=READINGS.seeds_of,

@@ -8,6 +8,8 @@ rule summarise_curve:
         "results/logs/summary/{experiment}/{variant}_M{M}_N{N}.log",
     benchmark:
         "results/benchmarks/summary/{experiment}/{variant}_M{M}_N{N}.tsv"
+    wildcard_constraints:
+        experiment=plan.one_of(PLAN.without_gpu),
     conda:
         ENV
     threads: 1
@@ -24,6 +26,16 @@ rule summarise_curve:
     shell:
         "python -m cbo_pipeline summarise --seeds {params.seeds:q} --folder {params.folder:q} --sizes {params.sizes:q}"
         " --output {output:q} 2> {log:q}"
+
+
+# What is shown of a run is computed where the run was.
+use rule summarise_curve as summarise_on_gpu with:
+    wildcard_constraints:
+        experiment=plan.one_of(PLAN.with_gpu),
+    resources:
+        mem_mb=2000,
+        runtime=10,
+        gpu=PLAN.gpus,
 
 
 rule join_curves:

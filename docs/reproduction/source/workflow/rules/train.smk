@@ -13,7 +13,7 @@ rule train:
     benchmark:
         "results/benchmarks/{experiment}/{variant}/M{M}_N{N}_seed{seed}.tsv"
     wildcard_constraints:
-        experiment=plan.one_of(PLAN.without_mnist),
+        experiment=plan.one_of(e for e in PLAN.without_mnist if e not in PLAN.with_gpu),
     conda:
         ENV
     threads: 1
@@ -29,6 +29,16 @@ rule train:
     shell:
         "python -m cbo_pipeline train --settings {params.settings:q} --checkpoint {params.checkpoint:q}"
         " --output {output:q} 2> {log:q}"
+
+
+# Apart, since a Slurm array of the others may not get a GPU.
+use rule train as train_on_gpu with:
+    wildcard_constraints:
+        experiment=plan.one_of(e for e in PLAN.without_mnist if e in PLAN.with_gpu),
+    resources:
+        mem_mb=MEGABYTES,
+        runtime=60,
+        gpu=PLAN.gpus,
 
 
 # One run of MNIST takes as long as fifty others: started last, it would keep everything waiting.
@@ -67,6 +77,7 @@ for job in SHARED_JOBS:
         resources:
             mem_mb=job.megabytes,
             runtime=job.minutes,
+            gpu=job.gpus,
         params:
             curve=job.remembered,
             code=job.code,
