@@ -106,8 +106,7 @@ class CurveResults:
     def series(self, name: str = "risk") -> Series:
         """A series over all seeds; the risk is the one that is chosen. What diverged counts as infinite."""
         name = self._chosen(name)
-        length, first, every = (self.settings.get(k, d) for k, d in _RECORDS.items())
-        epochs = np.intersect1d(self.data["epoch"].values, stored_epochs(length, first, every))
+        epochs = own_epochs(self.data["epoch"].values, self.settings)
         epochs = epochs[epochs <= self.epochs]
         here = self.data.sel(seed=list(self.seeds), epoch=epochs)
 
@@ -145,6 +144,12 @@ class CurveResults:
 
 
 _RECORDS = {"epochs": 0, "record_first": 0, "record_every": 1}
+
+
+def own_epochs(known: np.ndarray, settings: Mapping[str, Any]) -> np.ndarray:
+    """The epochs of a summary that runs with these settings store: others of its curves may store more."""
+    length, first, every = (settings.get(k, d) for k, d in _RECORDS.items())
+    return np.intersect1d(known, stored_epochs(length, first, every))
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@ def _step_ratios(results: CurveResults) -> list[np.ndarray]:
         raise NotTested(f"{results}: steps can only be judged where every epoch is stored")
     ratios = []
     for row in variance.values:
-        row = row[row > FLOOR * row[0]] if row.size else row
+        row = row[row > FLOOR * row[:1]]
         ratios.append(row[1:] / (_factor(results) * row[:-1]))
     return ratios
 

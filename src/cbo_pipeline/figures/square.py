@@ -61,7 +61,7 @@ def _sweep(data: xr.Dataset, swept: str, fixed: str, label: str) -> Figure:
             label=r"slope $1/M$",
         )
     axes.set(xscale="log", yscale="log", xlabel=f"{label}   (${fixed} = {int(curves[0][fixed])}$)")
-    axes.set(ylim=(0.85 * floor if floor > 0 else None, None), ylabel=rf"{RISK}  $[10^{{-4}}]$")
+    axes.set(ylim=(0.85 * floor or None, None), ylabel=rf"{RISK}  $[10^{{-4}}]$")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5)))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value / 1e-4:g}")
     axes.yaxis.set_minor_locator(NullLocator())

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from cbo_pipeline.claims.evidence import own_epochs
 from cbo_pipeline.claims.rule import VERDICTS
 from cbo_pipeline.errors import UserError
 from cbo_pipeline.pages import provenance
 from cbo_pipeline.results import checks as check_files
 from cbo_pipeline.results import json_files, ledger, summaries
 from cbo_pipeline.results import readings as reading_files
-from cbo_pipeline.training.history import stored_epochs
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Curve:
 
         Where all runs have diverged it has epochs without a value.
         """
-        records = self.settings.get("record_first", 0), self.settings.get("record_every", 1)
-        return np.flatnonzero(np.isin(self.data["epoch"].values, stored_epochs(self.settings["epochs"], *records)))
+        known = self.data["epoch"].values
+        return np.flatnonzero(np.isin(known, own_epochs(known, self.settings)))
 
     @property
     def epochs(self) -> np.ndarray:
